@@ -295,8 +295,8 @@ type reader struct {
 	around int // levels around the value that dec began with
 }
 
-// member is a member of a JSON object: read reads its value into a T. An optional one may be missing,
-// as from older events: the zero value is then what they say.
+// member is a member of a JSON object: read reads its value into a T. An optional member may be
+// missing, as in older events, which mean the zero value.
 type member[T any] struct {
 	name     string
 	read     func(reader, *T) error

@@ -132,8 +132,8 @@ func (g *gate) ready() float64 {
 }
 
 // searches bounds text searches, which cost milliseconds, and lookups of a chat id that very many
-// entries share; all other requests cost microseconds and do not pass through it. Searches beyond the bounds are refused at once
-// (httpapi/CONTRACT.md#overload). Any goroutine may use it.
+// entries share; all other requests cost microseconds and do not pass through it. Searches beyond the
+// bounds are refused at once (httpapi/CONTRACT.md#overload). Any goroutine may use it.
 //
 // A full queue means overload. In overload, searches that have waited long are refused, the queue
 // is no longer than the number of running searches, and one CPU, if there are several, stays free

@@ -31,8 +31,8 @@ func (p *Public) list(l events.List) handler {
 	})
 }
 
-// searchList returns a page of a list from a view, and its totals. A text search waits for its turn, and so does the
-// lookup of an id that many entries share.
+// searchList returns a page of a list from a view, and its totals. A text search waits for its turn,
+// and so does the lookup of an id that many entries share.
 func (p *Public) searchList(ctx context.Context, view *readmodel.View, q readmodel.ListQuery) (readmodel.Page, readmodel.Totals, error) {
 	leave, err := p.searches.enter(ctx, q.ID == "" && q.Search != "" || view.ManyWithID(q.ID))
 	if err != nil {

@@ -149,8 +149,8 @@ func (c *catalog) number(ch rowChange) {
 	}
 }
 
-// setViews sets the view total of an entry id, listed or not, if it is true against the known one,
-// or returns that.
+// setViews sets the view total of an entry id, listed or not. If the known one wins, it returns that
+// and changes nothing.
 func (c *content) setViews(rec *Record, bulk bool) (lost *known) {
 	k, is, l := rec.Subject, total{rec.views, rec.Revision, rec.Sequence}, c.lists[listIndex(rec.Subject.List)]
 	r := l.row(k.ID)

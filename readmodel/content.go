@@ -35,9 +35,9 @@ type change struct {
 	isStone  *delisting // nil if there is none now
 }
 
-// setEntry sets or removes an entry, if r is true against what is known, and returns the change; or
-// the known state, if that is true. A delisting leaves a tombstone, and the next listing removes it.
-// In bulk setEntry leaves the orders to reload.
+// setEntry sets or removes an entry, and returns the change. If the known state wins against r, it
+// returns that and changes nothing. A delisting leaves a tombstone, and the next listing removes it. In
+// bulk setEntry leaves the orders to reload.
 func (c *content) setEntry(r *Record, bulk bool) (ch change, lost *known) {
 	list := listIndex(r.Subject.List)
 	was, slot := c.tombstones.lists[list].get(r.Subject.ID)
@@ -141,7 +141,7 @@ func newDonations() donations {
 	return donations{byID: byID[*donation]{ids: newIDIndex()}, changed: true}
 }
 
-// setDonation sets a donation, if r is true against the known state, or returns that.
+// setDonation sets a donation. If the known state wins against r, it returns that and changes nothing.
 func (c *content) setDonation(r *Record) (lost *known) {
 	d := &c.donations
 	old, slot := d.get(r.Subject.ID)

@@ -11,8 +11,8 @@ import (
 
 // Model is the writer's side of the read model: the content, the facets derived from it, and the
 // published view of both. One goroutine at a time owns it and calls Apply, Load, BeginBulk,
-// EndBulk, Rewind, Lack, NameFeed, Lacking, Digest, Inventory, Tombstones and Listed; any goroutine may call
-// View, Await and UseTextIndex.
+// EndBulk, Rewind, Lack, NameFeed, Lacking, Digest, Inventory, Tombstones and Listed; any goroutine
+// may call View, Await and UseTextIndex.
 type Model struct {
 	// Owned by the applier.
 	content content
@@ -47,9 +47,9 @@ func New() *Model {
 func (m *Model) View() *View { return m.view.Load() }
 
 // Apply updates the content and the facets with records, moves the checkpoint, and publishes and
-// returns the next view. Of a subject the greatest state is true, whatever the order of the records
-// (events.Compare); lost are the records that are not. Apply does not change records, so a store may
-// read them at the same time.
+// returns the next view. The greatest state of a subject wins, whatever the order of the records
+// (events.Compare); lost has the records that did not win. Apply does not change records, so a store
+// may read them at the same time.
 //
 // A record of sequence 0 is known from elsewhere: the stream is not known to hold its state, until a
 // message with it comes (Lacking).
@@ -95,8 +95,9 @@ func (m *Model) UseStates(states func(k events.Subject, sequence uint64) (data [
 
 // Load is Apply in bulk for the records of a store, which fill an empty model. It looks up no
 // entry. So no subject may occur twice, no entry may also have a tombstone, and an entry's view
-// total must directly follow it. The sequence of a record after the checkpoint counts as 0. The model keeps the rows of the records and sets their slots, so
-// these records must not go to another model. Only Load, Digest and EndBulk may be called next.
+// total must directly follow it. A sequence after the checkpoint counts as 0. The model keeps the rows
+// of the records and sets their slots, so these records must not go to another model. Only Load,
+// Digest and EndBulk may be called next.
 func (m *Model) Load(records []Record, checkpoint uint64) {
 	c := &m.content
 	var last *Row

@@ -68,9 +68,9 @@ func (v *View) DelistingsOn(l events.List, d Day) int32 {
 	return v.months.delistings[listIndex(l)].get(uint32(d))
 }
 
-// ReportedOn returns the entries that a list shows of those that were reported from one day until
-// another, newest first: at most limit, after the first skip. It finds the first by a binary search
-// in the order newest.
+// ReportedOn returns the entries of a list that were reported from one day until another and that the
+// list shows, newest first: at most limit, after the first skip. A binary search in the order newest
+// finds the first.
 func (v *View) ReportedOn(l events.List, from, until Day, skip, limit int) Page {
 	list, q := v.list(l), ListQuery{List: l, Limit: 1}
 	if l.Trusted() {

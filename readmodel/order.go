@@ -6,8 +6,7 @@ import (
 	"example.org/registry/events"
 )
 
-// known has the rank, the place and the digest of a subject's known state, for a comparison with another
-// one.
+// known has what a comparison with another state of the subject needs of the known one.
 type known struct {
 	events.Rank
 	sequence uint64 // of the last message with it; 0 if the stream is not known to hold it

@@ -324,13 +324,13 @@ type Checkpoint struct {
 	// the stream. It is zero if unknown.
 	Erased uint64 `json:"erased,omitzero"`
 
-	// Restored is the sequence up to which the state of each subject is its last message, or was
-	// looked at. It is zero if unknown.
+	// Restored is the sequence up to which each subject's last message has been compared with its
+	// state. It is zero if unknown.
 	Restored uint64 `json:"restored,omitzero"`
 }
 
-// Owed is what a data directory has held in its last complete state, where its store no longer holds
-// it. Until it is there again nothing is served: who is missing would look clean.
+// Owed describes the last complete state of a data directory whose store no longer holds it. Until the
+// store does, nothing is served: a person who is missing would look clean.
 type Owed struct {
 	Checkpoint
 	Subjects int  `json:"subjects"` // with a state, removals included

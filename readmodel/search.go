@@ -134,7 +134,7 @@ func (v *View) matching(ctx context.Context, q TextQuery) (matchSet, error) {
 		v.text.bits.Put(bits)
 		return matchSet{}, err
 	}
-	v.lookAgain(changes, &q, *bits)
+	v.recheck(changes, &q, *bits)
 	return matchSet{bits, v.lists[q.List].countFilters(*bits)}, nil
 }
 
@@ -154,8 +154,8 @@ func (v *View) usableIndex() (x TextIndex, unknown []loggedChange) {
 	return *p, unknown
 }
 
-// lookAgain updates bits, the result of q before changes, to v.
-func (v *View) lookAgain(changes []loggedChange, q *TextQuery, bits bitset) {
+// recheck corrects bits, which has the matches of q before some changes, for the rows that changed.
+func (v *View) recheck(changes []loggedChange, q *TextQuery, bits bitset) {
 	rows := &v.lists[q.List].rows
 	for _, c := range changes {
 		if c.ref.List() != q.List {

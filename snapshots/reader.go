@@ -56,8 +56,8 @@ func unreadable(err error) error {
 	return fmt.Errorf("unpack: %w", err)
 }
 
-// EachState calls take, which may be nil, with every state, by list and entry id. The states are the
-// archive's only if the error is nil.
+// EachState calls take with every state, by list and entry id. The states are the archive's only if the
+// error is nil.
 func (r *Reader) EachState(ctx context.Context, take func(readmodel.State)) error {
 	return r.read(ctx, ArchiveConfig{}, func(b *batch) error {
 		for _, s := range b.states {

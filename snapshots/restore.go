@@ -28,8 +28,8 @@ type RestoreConfig struct {
 	// store, Restore reads nothing and the error matches ErrExists.
 	Replace bool
 
-	// Join leaves it to the stream to complete the store: it is not complete, and what the directory
-	// has held is still owed. Otherwise an operator restores, and the archive decides what is owed.
+	// Join makes a store that the stream has to complete: what the directory has held is still owed.
+	// Without it, an operator restores, and the archive decides what is owed.
 	Join bool
 }
 

@@ -388,8 +388,8 @@ func (c *listCounts) addChatID(d events.Entry) {
 	}
 }
 
-// rounded returns a warning if more than one chat id in a hundred ends in 000, as one in a thousand should: a spreadsheet keeps 15
-// digits of a number, so the ids are other people's.
+// rounded returns a warning if more than one long chat id in a hundred ends in 000, where one in a
+// thousand does by chance: a spreadsheet keeps 15 digits of a number, so the ids are other people's.
 func (c *listCounts) rounded() string {
 	if c.thousands*100 <= c.long {
 		return ""

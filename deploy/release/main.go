@@ -78,8 +78,8 @@ func run(version, commit, out string, platforms []string) error {
 	return os.WriteFile(filepath.Join(out, "SHA256SUMS"), []byte(sums.String()), 0o644)
 }
 
-// build builds as deploy/Dockerfile does, without the msgpack of gin, which nothing uses. With -trimpath and no VCS stamp, the binary does not tell
-// where and when it was built.
+// build builds as deploy/Dockerfile does, without the msgpack of gin, which nothing uses. With
+// -trimpath and no VCS stamp, the binary does not tell where and when it was built.
 func build(file, version, commit, system, arch string) error {
 	cmd := exec.Command("go", "build", "-tags", "nomsgpack", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X main.version="+version+" -X main.commit="+commit, "-o", file, "./cmd/registry")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+arch, "GOFLAGS=-mod=readonly")

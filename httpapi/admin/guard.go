@@ -63,8 +63,8 @@ func ownHost(host, name string) bool {
 	return strings.EqualFold(host, "localhost") || name != "" && strings.EqualFold(host, name)
 }
 
-// crossOrigin reports whether a browser sent the request for a page of another origin. This
-// listener does not speak TLS; a proxy that does can only serve the configured name.
+// crossOrigin reports whether a browser sent the request for a page of another origin. An https origin
+// is this one only for the configured name, which a proxy may serve: the listener itself speaks no TLS.
 func crossOrigin(r *http.Request, name string) bool {
 	if slices.Contains(r.Header["Sec-Fetch-Site"], "cross-site") {
 		return true

@@ -224,8 +224,8 @@ func continues(s string, after bool) bool {
 	return len(rest) < len(s) && unicode.IsNumber(r)
 }
 
-// beside reports whether a text is one literal id, repeated or not, with nothing but labels and
-// separators. Otherwise it returns what a name before it or after it may be, if nothing else is there.
+// beside reports whether a text has one literal id, repeated or not, and nothing else but labels and
+// separators. If it has one name as well, before or after the id, beside returns what that may be.
 func (rd *Reader) beside(s string, ids []id) (only bool, names []string) {
 	if end, rest := rd.skipIDs(s, 0, ids); end > 0 {
 		if rest == "" {

@@ -60,9 +60,9 @@ type digits struct {
 	run string // as 0 to 9
 }
 
-// readDigits collects every grouping of digits: successive runs without a letter between them. One that
-// is the whole of a longest run of digits and separators decides if it is an accused's; in readings
-// other than the typed text nothing decides. The numbers of places are nobody's.
+// readDigits collects every grouping of digits: successive runs without a letter between them. In the
+// typed text, all digits of a longest run of digits and separators go to Accuse. The numbers of places
+// are nobody's.
 func (b *builder) readDigits(s string, typed bool) {
 	places := b.rd.placesIn(s)
 	inPlace := func(of Span) bool {
@@ -173,8 +173,8 @@ func (b *builder) readNumbers(s string) {
 	}
 }
 
-// IsNumber reports whether a text may be the number of a report or an id that is no number: it has a digit, and at
-// least four characters, and at most as many as a number may have.
+// IsNumber reports whether a text may be the number of a report or an id that is no number: it has
+// a digit, and at least four characters, and at most as many as a number may have.
 func IsNumber(s string) bool {
 	return strings.ContainsAny(s, "0123456789") && longer(s, 3) && !longer(s, bounds.MaxID)
 }

@@ -108,8 +108,8 @@ type sharing struct {
 	room    Room
 }
 
-// enter counts a client, to which n bytes of the Body and its variants are held. Its error is
-// ErrFull.
+// enter counts a client. While there is one, n bytes are taken for the Body and its variants. Its error
+// is ErrFull.
 func (s *sharing) enter(b *Budget, n int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

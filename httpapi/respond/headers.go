@@ -80,7 +80,7 @@ type fixed struct {
 	encodings                                    [numEncodings][]string
 }
 
-// newFixed returns the values. Pages may contain styles that the source admits.
+// newFixed returns the values. style is the source expression of the styles that pages may contain.
 func newFixed(style string) fixed {
 	return fixed{
 		anyOrigin:    []string{"*"},

@@ -147,8 +147,9 @@ func (s *Sender) Send(c *gin.Context, r *Response) error {
 	return nil
 }
 
-// count counts the bytes of a body that others may share, and of its variant in e, until leave. A
-// body that was built for this response is counted already, and its variant is at most as long.
+// count takes the bytes of a body and of its variant in e out of the budget, until leave. A body that
+// other responses may send too is counted once. One that was built for this response is counted
+// already, and its variant is at most as long.
 func (s *Sender) count(body *Body, r *Response, room *Room, e encoding) (leave func(), err error) {
 	n := 0
 	if body != nil {

@@ -94,8 +94,8 @@ type Page struct {
 	Named bool
 	// Finds means that the page has a search field, #q.
 	Finds bool
-	// Answers means that the page links to its style sheet after its answer, which needs none of
-	// it.
+	// Answers means that the page begins with an answer, which is shown before its style sheet has
+	// arrived.
 	Answers bool
 	// AsOf is when stale data was last known to be complete. It is zero for current data.
 	AsOf time.Time

@@ -167,7 +167,7 @@ func (p *probe) end() {
 	p.since = time.Time{}
 }
 
-// call runs the call, and abandons one that takes too long.
+// call asks the component, and abandons a call that takes too long.
 func (p *probe) call(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	answer := make(chan error, 1)

@@ -155,8 +155,8 @@ func (d *decision) why() Reason {
 	return reason
 }
 
-// list sorts the findings, the gravest first, and adds what the verdict was decided without: other ids,
-// and other names. Of those that were not found, only what was typed is listed.
+// list sorts the findings, the gravest first, and adds other ids and names, which did not decide the
+// verdict. An id or a name that was not found is listed only if it was typed.
 func (d *decision) list() {
 	decided := d.v.Findings
 	if d.v.Value != Caution {

@@ -56,9 +56,9 @@ func (v *Verdict) Rank(page *readmodel.RankedPage) {
 	}
 }
 
-// namedBy reports whether the name of a hit has as many words as were asked, and all of them matched or
-// were asked as they are, as those that ranked search ignores; and whether all words that were asked
-// are in the name.
+// namedBy compares the name of a hit with the words that were asked. all: it has as many words, and each
+// has matched or is one that was asked (ranked search ignores some words). some: all words that were
+// asked are in the name.
 func namedBy(hit *readmodel.RankedHit, asked string) (all, some bool) {
 	name, _, err := hit.Row.Text()
 	if err != nil {

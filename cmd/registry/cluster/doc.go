@@ -12,12 +12,13 @@
 //   - Running replicas answer every read, and never from an older state than before.
 //   - Afterwards they catch up by themselves, even after a lagging node has shown a shorter stream.
 //
-// TestSoak, which is a tool with the build tag measure, adds time. Its broker is the embedded one. The living replica is never killed: it is
-// paused for seconds, its disk gets full, it is rebuilt, makes snapshots and exports, some of them
-// interrupted, answers clients all the time, and gets malformed requests. The unlucky replica is
-// killed at random moments and restarted, sometimes with a flipped bit in its store or with no
-// store. Poison events come between the others. No read may fail, and neither replica may panic. At
-// every quiet point, with broker, network and disk restored:
+// TestSoak, which is a tool with the build tag measure, adds time. Its broker is the embedded one.
+// The living replica is never killed: it is paused for seconds, its disk gets full, it is rebuilt,
+// makes snapshots and exports, some of them interrupted, answers clients all the time, and gets
+// malformed requests. The unlucky replica is killed at random moments and restarted, sometimes with
+// a flipped bit in its store or with no store. Poison events come between the others. No read may
+// fail, and neither replica may panic. At every quiet point, with broker, network and disk
+// restored:
 //
 //   - both replicas reach the stream's end, report no error, and have one digest, which "registry
 //     verify" confirms;

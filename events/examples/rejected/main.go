@@ -1,5 +1,5 @@
-// Command rejected prints what the registry has rejected, also while it was away. Its argument is the number before the last
-// line that you dealt with.
+// Command rejected prints what the registry has rejected, also while it was away. Its argument is
+// the number before the last line that you dealt with.
 package main
 
 import (

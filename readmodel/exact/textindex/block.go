@@ -192,7 +192,7 @@ func (b *Block) listsOf(s span) (first, end int) {
 	return first, b.search(first, n, s.high+1)
 }
 
-// search returns the first list in first to before end whose gram is not below g.
+// search returns the number of the first list from first on, and before end, whose gram is g or greater.
 func (b *Block) search(first, end int, g gram) int {
 	for first < end {
 		if middle := int(uint(first+end) / 2); b.gram(middle) < g {

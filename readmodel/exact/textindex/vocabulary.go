@@ -95,7 +95,7 @@ func (d *dictionary) publish() {
 	}
 }
 
-// publishSorted publishes with at most unsorted bytes of unsorted text.
+// publishSorted publishes the text, and first sorts all of it if more than unsorted bytes are unsorted.
 func (d *dictionary) publishSorted(unsorted int) {
 	if len(d.text)-d.sorted.end > unsorted {
 		d.sorted = sortText(d.text, d.starts)

@@ -28,8 +28,8 @@ type Config struct {
 
 // Import publishes the demonstration into an empty stream of its own, before the projector starts,
 // so that the server catches up with all of it. It creates a missing stream, finishes an
-// interrupted import or one of another day, and leaves a complete one alone. A stream without the demonstration's mark
-// belongs to a real registry and is an error.
+// interrupted import or one of another day, and leaves a complete one alone. A stream without the
+// demonstration's mark belongs to a real registry and is an error.
 func Import(ctx context.Context, cfg Config) error {
 	stream, err := cfg.stream(ctx)
 	if err != nil || stream == nil {

@@ -134,8 +134,8 @@ func (l *live) rankedIndex() httpapi.RankedIndex {
 // progress returns the projector's progress, or false until there is a projector.
 func (l *live) progress() (projector.Progress, bool) { return l.current().progress() }
 
-// lagAndCheckpoint returns how many stream sequences are not processed yet (0 until the projector runs), and
-// the checkpoint.
+// lagAndCheckpoint returns how many stream sequences are not processed yet (0 until the projector
+// runs), and the checkpoint.
 func (l *live) lagAndCheckpoint() (lag, checkpoint uint64) {
 	g := l.current()
 	p, _ := g.progress()
