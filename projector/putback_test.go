@@ -107,7 +107,7 @@ func TestPutBack(t *testing.T) {
 }
 
 // Nothing is published where the last message is the true state, where nothing is known of the
-// subject, by a server that may not, and for the stream of a mirror.
+// subject, and by a server that may not.
 func TestPutBackNothing(t *testing.T) {
 	s := newSystem(t)
 	s.start()
@@ -139,10 +139,6 @@ func TestPutBackNothing(t *testing.T) {
 	s.progress("counted", func(p Progress) bool { return p.Superseded == 1 })
 	s.until("left to another server", func() bool { s.p.restorer.mu.Lock(); defer s.p.restorer.mu.Unlock(); return !s.waits() })
 	require.Zero(t, s.p.Progress().Unpublished, "the stream still has it")
-	other := newSystemOn(s)
-	other.path = s.path + ".other"
-	other.start() // has never heard of what is true
-	other.reach(last)
 	require.Equal(t, last, s.info(events.DefaultStream).State.LastSeq)
 }
 
