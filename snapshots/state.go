@@ -30,57 +30,53 @@ func (s *Store) State(k events.Subject) (state readmodel.State, ok bool, err err
 	return state, ok, nil
 }
 
-// stateOf looks into each table that may hold k, which has a state in at most one.
-func stateOf(tx *bolt.Tx, k events.Subject) (state readmodel.State, ok bool, err error) {
+// find returns the value of a subject, which has a state in at most one table, and where it is. The
+// bucket is nil if there is none.
+func find(tx *bolt.Tx, k events.Subject) (t table, b *bolt.Bucket, value []byte, err error) {
 	for _, t := range tables() {
 		if !t.holds(k) {
 			continue
 		}
-		bucket, err := t.bucket(tx)
+		b, err := t.bucket(tx)
 		if err != nil {
-			return state, false, fmt.Errorf("%s: %w", t.name, err)
+			return t, nil, nil, fmt.Errorf("%s: %w", t.name, err)
 		}
-		stored := bucket.Get([]byte(k.ID))
-		if stored == nil {
-			continue
+		key := []byte(k.ID)
+		if stored := b.Get(key); stored != nil {
+			if value, err = unseal(t.name, key, stored); err != nil {
+				err = fmt.Errorf("%s: %s: %w", t.name, t.record(key), err)
+			}
+			return t, b, value, err
 		}
-		value, err := unseal(t.name, []byte(k.ID), stored)
-		if err == nil {
-			state, err = readmodel.DecodeState(k, t.tombstones, value)
-		}
-		if err != nil {
-			return state, false, fmt.Errorf("%s: %s: %w", t.name, t.record([]byte(k.ID)), err)
-		}
-		return state, true, nil
 	}
-	return state, false, nil
+	return table{}, nil, nil, nil
+}
+
+func stateOf(tx *bolt.Tx, k events.Subject) (state readmodel.State, ok bool, err error) {
+	t, b, value, err := find(tx, k)
+	if err != nil || b == nil {
+		return state, false, err
+	}
+	if state, err = readmodel.DecodeState(k, t.tombstones, value); err != nil {
+		return state, false, fmt.Errorf("%s: %s: %w", t.name, t.record([]byte(k.ID)), err)
+	}
+	return state, true, nil
 }
 
 // clearSequences sets the sequence of some subjects' states to 0.
 func clearSequences(tx *bolt.Tx, subjects []events.Subject) error {
 	for _, k := range subjects {
-		for _, t := range tables() {
-			if !t.holds(k) {
-				continue
-			}
-			bucket, err := t.bucket(tx)
-			if err != nil {
-				return damage{err}
-			}
-			key := []byte(k.ID)
-			stored := bucket.Get(key)
-			if stored == nil {
-				continue
-			}
-			value, err := unseal(t.name, key, stored)
-			if err != nil {
-				return damage{fmt.Errorf("%s: %s: %w", t.name, t.record(key), err)}
-			}
-			cleared := append(make([]byte, sumSize), readmodel.ClearSequence(value)...)
-			seal(t.name, key, cleared)
-			if err := bucket.Put(key, cleared); err != nil {
-				return err
-			}
+		t, b, value, err := find(tx, k)
+		if err != nil {
+			return damage{err}
+		}
+		if b == nil {
+			continue
+		}
+		cleared := append(make([]byte, sumSize), readmodel.ClearSequence(value)...)
+		seal(t.name, []byte(k.ID), cleared)
+		if err := b.Put([]byte(k.ID), cleared); err != nil {
+			return err
 		}
 	}
 	return nil
