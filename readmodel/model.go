@@ -10,9 +10,8 @@ import (
 )
 
 // Model is the writer's side of the read model: the content, the facets derived from it, and the
-// published view of both. One goroutine at a time owns it and calls Apply, Load, BeginBulk,
-// EndBulk, Rewind, Lack, NameFeed, Lacking, Digest, Inventory, Tombstones and Listed; any goroutine
-// may call View, Await and UseTextIndex.
+// published view of both. One goroutine at a time owns it and calls its methods; any goroutine may call
+// View, Await and UseTextIndex.
 type Model struct {
 	// Owned by the applier.
 	content content

@@ -118,12 +118,17 @@ const createWithin = 3 * time.Second
 
 // creating creates a missing stream.
 type creating struct {
-	CreateStream   bool `help:"Create the stream if the broker has none, such as after its loss. A server that followed the old one serves what it has until registry recover has run."`
-	StreamReplicas int  `default:"1" help:"Replicas of the stream, where it has to be created: 1 to 5. The embedded broker has one."`
-	StreamHistory  int  `default:"5" help:"Messages kept per subject in the stream, where it has to be created. 0: all."`
+	CreateStream bool `help:"Create the stream if the broker has none, such as after its loss. A server that followed the old one serves what it has until registry recover has run."`
+	newStream
 }
 
-func (c creating) check() error {
+// newStream configures a stream that has to be created.
+type newStream struct {
+	StreamReplicas int `default:"1" help:"Replicas of the stream, where it has to be created: 1 to 5. The embedded broker has one." group:"Broker and stream"`
+	StreamHistory  int `default:"5" help:"Messages kept per subject in the stream, where it has to be created. 0: all." group:"Broker and stream"`
+}
+
+func (c newStream) check() error {
 	switch {
 	case c.StreamReplicas < 1 || c.StreamReplicas > 5:
 		return cli.Usagef("--stream-replicas: must be 1 to 5")

@@ -59,14 +59,13 @@ type serveCmd struct {
 	EmbeddedNATSAddr   string         `name:"embedded-nats-addr" default:"127.0.0.1:4222" help:"Address where the moderation backend reaches the embedded broker. -: none." group:"Broker and stream"`
 	EmbeddedNATSConfig string         `name:"embedded-nats-config" placeholder:"FILE" help:"nats.conf with the embedded broker's users, TLS and limits. Required if other machines can reach it." group:"Broker and stream"`
 	Stream             cli.StreamName `default:"REGISTRY" help:"Name of the event stream." group:"Broker and stream"`
-	StreamReplicas     int            `default:"1" help:"Replicas of the stream, where it has to be created: 1 to 5. The embedded broker has one." group:"Broker and stream"`
-	StreamHistory      int            `default:"5" help:"Messages kept per subject in the stream, where it has to be created. 0: all." group:"Broker and stream"`
-	GuardURL           cli.URL        `name:"guard-url" placeholder:"URL" empty:"" help:"Guard service whose state /api/status shows: up if it answers with a status below 500 within 6 s." group:"Outside services"`
-	ChatURL            cli.URL        `name:"chat-url" placeholder:"URL" empty:"" help:"Chat platform, for /api/status." group:"Outside services"`
-	CoinURL            cli.URL        `name:"coin-url" placeholder:"URL" empty:"" help:"Cryptocurrency network, for /api/status." group:"Outside services"`
-	ChatAPIURL         cli.URL        `name:"chat-api-url" placeholder:"URL" empty:"" help:"API of a Discord-compatible chat platform, which knows users' pictures: URL/users/{id}. Without it, all pictures are drawn." group:"Outside services"`
-	ChatCDNURL         cli.URL        `name:"chat-cdn-url" placeholder:"URL" empty:"" help:"Where that platform keeps the pictures: URL/avatars/{id}/{name}.png. Required with --chat-api-url." group:"Outside services"`
-	ChatTokenFile      string         `placeholder:"FILE" empty:"" help:"File with the bot token for --chat-api-url. Only its owner and group may be able to read it." group:"Outside services"`
+	newStream
+	GuardURL      cli.URL `name:"guard-url" placeholder:"URL" empty:"" help:"Guard service whose state /api/status shows: up if it answers with a status below 500 within 6 s." group:"Outside services"`
+	ChatURL       cli.URL `name:"chat-url" placeholder:"URL" empty:"" help:"Chat platform, for /api/status." group:"Outside services"`
+	CoinURL       cli.URL `name:"coin-url" placeholder:"URL" empty:"" help:"Cryptocurrency network, for /api/status." group:"Outside services"`
+	ChatAPIURL    cli.URL `name:"chat-api-url" placeholder:"URL" empty:"" help:"API of a Discord-compatible chat platform, which knows users' pictures: URL/users/{id}. Without it, all pictures are drawn." group:"Outside services"`
+	ChatCDNURL    cli.URL `name:"chat-cdn-url" placeholder:"URL" empty:"" help:"Where that platform keeps the pictures: URL/avatars/{id}/{name}.png. Required with --chat-api-url." group:"Outside services"`
+	ChatTokenFile string  `placeholder:"FILE" empty:"" help:"File with the bot token for --chat-api-url. Only its owner and group may be able to read it." group:"Outside services"`
 	cli.NATSFlags
 	cli.LogFlags
 }
@@ -190,12 +189,13 @@ func (c *serveCmd) check() error {
 		{"snapshot-every", c.SnapshotEvery != 0 && c.SnapshotEvery < time.Second, "0, or 1s or more"},
 		{"snapshot-keep", c.SnapshotKeep < 1, "1 or more"},
 		{"keep-set-aside", c.KeepSetAside < time.Second, "1s or more"},
-		{"stream-replicas", c.StreamReplicas < 1 || c.StreamReplicas > 5, "1 to 5"},
-		{"stream-history", c.StreamHistory < 0 || c.StreamHistory > 1_000_000, "0 to 1000000"},
 	} {
 		if bound.bad {
 			return cli.Usagef("--%s: must be %s", bound.flag, bound.need)
 		}
+	}
+	if err := c.newStream.check(); err != nil {
+		return err
 	}
 	if !c.AdminAddr.Loopback() && c.AdminTokenFile == "" {
 		return cli.Usagef("--admin-addr: %s is reachable from other machines and needs --admin-token-file", c.AdminAddr)

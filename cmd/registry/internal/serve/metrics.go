@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -151,18 +152,10 @@ func families() []metric {
 
 	always("rebuild_running", gauge, "1 while a read model is being rebuilt beside the one that is served.",
 		func(s scrape) float64 { return oneIf(s.rebuilding != nil) })
-	always("rebuild_done_events", gauge, "Events that the rebuild under way has dealt with; 0 without one.", func(s scrape) float64 {
-		if s.rebuilding == nil {
-			return 0
-		}
-		return float64(s.rebuilding.Done)
-	})
-	always("rebuild_events", gauge, "Events that the rebuild under way has to deal with; 0 without one.", func(s scrape) float64 {
-		if s.rebuilding == nil {
-			return 0
-		}
-		return float64(s.rebuilding.Total)
-	})
+	always("rebuild_done_events", gauge, "Events that the rebuild under way has dealt with; 0 without one.",
+		func(s scrape) float64 { return float64(cmp.Or(s.rebuilding, &admin.Rebuilding{}).Done) })
+	always("rebuild_events", gauge, "Events that the rebuild under way has to deal with; 0 without one.",
+		func(s scrape) float64 { return float64(cmp.Or(s.rebuilding, &admin.Rebuilding{}).Total) })
 	add("rebuilds_total", counter, "Rebuilds asked for since the start, by outcome.", func(s scrape, emit func(float64, ...string)) {
 		for o, n := range s.rebuilt {
 			emit(float64(n), outcome(o).String())
