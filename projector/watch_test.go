@@ -300,7 +300,7 @@ func TestAsOfMovesUnderLoad(t *testing.T) {
 }
 
 // A restart where the broker answers about the stream and makes no consumer: the saved state is
-// served after StartupTimeout, as when the broker does not answer.
+// withheld for StartupTimeout and then served, as when the broker does not answer.
 func TestSavedStateWithoutConsumer(t *testing.T) {
 	s := newSystem(t)
 	stream := eventstest.Stream(t, s.js, func(c *jetstream.StreamConfig) { c.MaxConsumers = 1 })
@@ -312,6 +312,13 @@ func TestSavedStateWithoutConsumer(t *testing.T) {
 	if _, err := stream.CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "another"}); err != nil {
 		t.Fatal(err)
 	}
+	tune := s.tune
+	s.tune = func(c *Config) { c.StartupTimeout = time.Hour }
+	s.start()
+	s.progress("it has tried", func(p Progress) bool { return strings.Contains(p.LastError, "consumers limit") })
+	require.False(t, s.p.Progress().CaughtUp)
+	s.mustStop()
+	s.tune = tune
 	s.start()
 	s.progress("the saved state is served", func(p Progress) bool { return p.CaughtUp })
 	if p := s.p.Progress(); p.Checkpoint != last || p.Frozen() || !strings.Contains(p.LastError, "consumers limit") {

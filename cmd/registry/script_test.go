@@ -45,7 +45,6 @@ func TestScripts(t *testing.T) {
 			"make":      scriptMake,
 			"hostile":   scriptHostile,
 			"await":     scriptAwait,
-			"ready":     scriptReady,
 			"broker":    scriptBroker,
 			"recreate":  scriptRecreate,
 			"epoch":     scriptEpoch,
@@ -94,11 +93,6 @@ func scriptEnv(ts *testscript.TestScript) []string {
 		env = append(env, "GORACE="+v)
 	}
 	return env
-}
-
-// scriptReady is: ready NAME. It waits until a server that was listening says that it is ready.
-func scriptReady(ts *testscript.TestScript, neg bool, args []string) {
-	ts.Check(ts.Value(serversKey{}).(servers)[args[0]].WaitReady(context.Background()))
 }
 
 // scriptTerminate is: terminate NAME STATUS. SIGTERM, and the exit status must be STATUS.
