@@ -106,7 +106,7 @@ func (v *View) bestMatches(ctx context.Context, list int, look *ranking) ([]*Row
 	}
 	var block uint32
 	add := func(slot uint16) bool { look.add(rows.get(block + uint32(slot))); return true }
-	err := x.Candidates(ctx, v, q, func(first uint32, sure, maybe Slots) {
+	err := x.Candidates(ctx, v, q, func(first uint32, sure, maybe *Slots) {
 		block = first
 		sure.Each(add)
 		maybe.Each(add)

@@ -103,6 +103,7 @@
 //   - facet.go: the facets. similar.go, chatids.go, ranges.go, feed.go, months.go, changes.go: one
 //     each, with the queries that it answers; who.go: more queries on similar names.
 //   - view.go, list.go, check.go, ranking.go: queries. search.go: text search in a view.
+//   - slots.go: sets of slots, in which a TextIndex answers.
 //   - lookup.go, cowslice.go and package btree: the data structures that the owner shares with
 //     views.
 //   - rows.go: the model as an index sees it. inventory.go: all content, for comparing two models.

@@ -11,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 
 	"example.org/registry/events"
-	"example.org/registry/readmodel/exact/textindex"
 )
 
 // numbered is an entry with a common word.
@@ -35,7 +34,7 @@ type lagging struct {
 
 func (x lagging) Coverage(v *View) (uint64, bool) { return x.view.Version(), x.begun <= v.Version() }
 
-func (x lagging) Candidates(ctx context.Context, v *View, q TextQuery, found func(uint32, Slots, Slots)) error {
+func (x lagging) Candidates(ctx context.Context, v *View, q TextQuery, found func(uint32, *Slots, *Slots)) error {
 	*x.asked++
 	if x.ids != nil && q.Text == TextOfChatIDs {
 		*x.ids++
@@ -45,7 +44,7 @@ func (x lagging) Candidates(ctx context.Context, v *View, q TextQuery, found fun
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		var sure, maybe textindex.Set
+		var sure, maybe Slots
 		for slot := range uint16(BlockLen) {
 			at := first + uint32(slot)
 			old, r := rows.get(at), v.lists[q.List].rows.get(at)

@@ -51,20 +51,7 @@ type TextIndex interface {
 	// slot of the block. Among the rows that have not changed since the index's version, those in
 	// sure match q in v, those in maybe may match, and no others do. The sets are valid during the
 	// call, and found may change them. The only error is ctx's.
-	Candidates(ctx context.Context, v *View, q TextQuery, found func(first uint32, sure, maybe Slots)) error
-}
-
-// BlockLen is the number of slots that a TextIndex reports at once.
-const BlockLen = 1 << 14
-
-// Slots is a set of slots of one block, counted from the first slot of the block.
-type Slots interface {
-	// Each calls f with the slots in ascending order until it returns false.
-	Each(f func(slot uint16) bool)
-	// Add adds a slot and reports whether it was missing.
-	Add(slot uint16) bool
-	// CopyTo writes the slots to bits, which are clear and have room for a block.
-	CopyTo(bits []uint64)
+	Candidates(ctx context.Context, v *View, q TextQuery, found func(first uint32, sure, maybe *Slots)) error
 }
 
 // UseTextIndex makes searches use x from now on, in older views too. If x is nil, they
@@ -174,18 +161,18 @@ func (v *View) recheck(changes []loggedChange, q *TextQuery, bits bitset) {
 func (v *View) findIndexed(ctx context.Context, x TextIndex, q TextQuery, bits bitset) error {
 	rows := &v.lists[q.List].rows
 	var block uint32
-	var matching Slots
+	var matching *Slots
 	read := func(slot uint16) bool {
 		if r := rows.get(block + uint32(slot)); r != nil && q.matches(r) {
 			matching.Add(slot)
 		}
 		return true
 	}
-	return x.Candidates(ctx, v, q, func(first uint32, sure, maybe Slots) {
+	return x.Candidates(ctx, v, q, func(first uint32, sure, maybe *Slots) {
 		block, matching = first, sure
 		maybe.Each(read)
 		if at := int(first / 64); at < len(bits) { // otherwise v is older than the whole block
-			sure.CopyTo(bits[at:])
+			copy(bits[at:], sure[:])
 		}
 	})
 }

@@ -135,19 +135,19 @@ func (b *builder) firstOutdated() (list, i int, need urgency) {
 
 // markChanged marks a row as unindexed.
 func (b *builder) markChanged(ref readmodel.RowRef) {
-	parts, i := &b.index.lists[ref.List()], int(ref.Slot()/textindex.BlockLen)
+	parts, i := &b.index.lists[ref.List()], int(ref.Slot()/readmodel.BlockLen)
 	for len(*parts) <= i {
 		*parts = append(*parts, part{})
 	}
 	p := &(*parts)[i]
 	if !p.own {
-		var own textindex.Set
+		var own readmodel.Slots
 		if p.unindexed != nil {
 			own = *p.unindexed
 		}
 		p.unindexed, p.own = &own, true
 	}
-	if p.unindexed.Add(uint16(ref.Slot() % textindex.BlockLen)) {
+	if p.unindexed.Add(uint16(ref.Slot() % readmodel.BlockLen)) {
 		p.pending++
 	}
 }
@@ -210,7 +210,7 @@ func (b *builder) build(ctx context.Context, w *indexing.Work, v *readmodel.View
 		b.texts = &textindex.Builder{Vocabulary: b.vocabulary}
 	}
 	b.texts.MaxVocabulary = b.maxVocabulary()
-	unindexed, rows, err := b.collect(ctx, w, v, readmodel.NewRowRef(list, uint32(i)*textindex.BlockLen))
+	unindexed, rows, err := b.collect(ctx, w, v, readmodel.NewRowRef(list, uint32(i)*readmodel.BlockLen))
 	if err != nil {
 		return err
 	}
@@ -225,7 +225,7 @@ func (b *builder) build(ctx context.Context, w *indexing.Work, v *readmodel.View
 	}
 	b.index.lists[list][i] = part{block: block, built: v.Version(), unindexed: unindexed, plan: plan{rows: rows}}
 	for _, ref := range changes {
-		if ref.List() == list && int(ref.Slot()/textindex.BlockLen) == i {
+		if ref.List() == list && int(ref.Slot()/readmodel.BlockLen) == i {
 			b.markChanged(ref)
 		}
 	}
@@ -240,14 +240,14 @@ func (b *builder) maxVocabulary() int {
 	for _, list := range b.index.lists {
 		parts += len(list)
 	}
-	return 4<<20 + 32*textindex.BlockLen*parts
+	return 4<<20 + 32*readmodel.BlockLen*parts
 }
 
 // collect adds the texts of a part's rows to the builder's. first is the part's first slot. collect
 // returns the number of rows and the rows that did not fit. Meanwhile it publishes what changes.
-func (b *builder) collect(ctx context.Context, w *indexing.Work, v *readmodel.View, first readmodel.RowRef) (unindexed *textindex.Set, rows int, err error) {
+func (b *builder) collect(ctx context.Context, w *indexing.Work, v *readmodel.View, first readmodel.RowRef) (unindexed *readmodel.Slots, rows int, err error) {
 	b.texts.Reset()
-	for n := range uint16(textindex.BlockLen) {
+	for n := range uint16(readmodel.BlockLen) {
 		r := v.Row(first + readmodel.RowRef(n))
 		if r == nil {
 			continue
@@ -262,7 +262,7 @@ func (b *builder) collect(ctx context.Context, w *indexing.Work, v *readmodel.Vi
 		}
 		if names, reason := r.Folded(); !b.texts.Add(n, names, reason) {
 			if unindexed == nil {
-				unindexed = &textindex.Set{}
+				unindexed = &readmodel.Slots{}
 			}
 			unindexed.Add(n)
 		}

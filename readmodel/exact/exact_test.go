@@ -88,7 +88,7 @@ func (r *registry) holds(v *readmodel.View, list int, needle string) {
 			continue // then searches do without it
 		}
 		sure, possible := map[uint32]bool{}, map[uint32]bool{}
-		_ = x.Candidates(context.Background(), v, q, func(first uint32, s, m readmodel.Slots) {
+		_ = x.Candidates(context.Background(), v, q, func(first uint32, s, m *readmodel.Slots) {
 			s.Each(func(slot uint16) bool { sure[first+uint32(slot)] = true; return true })
 			m.Each(func(slot uint16) bool { possible[first+uint32(slot)] = true; return true })
 		})
@@ -139,7 +139,7 @@ func of(list events.List, e events.Entry) events.Entry {
 // is indexed right.
 func TestBlocks(t *testing.T) {
 	t.Parallel()
-	const n = 2*textindex.BlockLen + 700
+	const n = 2*readmodel.BlockLen + 700
 	r := newRegistry(t, t.TempDir(), tuning{maxPending: 64})
 	r.model.BeginBulk()
 	for i := range n {

@@ -21,13 +21,13 @@ type index struct {
 // scratch is the memory of a search.
 type scratch struct {
 	query       textindex.Scratch
-	sure, maybe textindex.Set
+	sure, maybe readmodel.Slots
 }
 
-// part is the index of textindex.BlockLen neighboring slots of a list.
+// part is the index of readmodel.BlockLen neighboring slots of a list.
 type part struct {
 	block     *textindex.Block // nil if empty
-	unindexed *textindex.Set   // rows that changed after it, or did not fit: searches scan them. Nil if there are none
+	unindexed *readmodel.Slots // rows that changed after it, or did not fit: searches scan them. Nil if there are none
 	built     uint64           // version of the block's view
 
 	plan // of the builder; searches do not read it
@@ -39,37 +39,22 @@ func (x *index) Coverage(v *readmodel.View) (version uint64, ok bool) {
 }
 
 // Candidates implements readmodel.TextIndex.
-func (x *index) Candidates(ctx context.Context, v *readmodel.View, q readmodel.TextQuery, found func(first uint32, sure, maybe readmodel.Slots)) error {
+func (x *index) Candidates(ctx context.Context, v *readmodel.View, q readmodel.TextQuery, found func(first uint32, sure, maybe *readmodel.Slots)) error {
 	s, ok := x.scratch.Get().(*scratch)
 	if !ok {
 		s = &scratch{}
 	}
 	defer x.scratch.Put(s)
-	query := textindex.NewQuery(textOf(q.Text), q.Needle, &s.query)
+	query := textindex.NewQuery(q.Text, q.Needle, &s.query)
 	for i := range x.lists[q.List] {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		x.lists[q.List][i].find(v, query, s)
-		found(uint32(i)*textindex.BlockLen, &s.sure, &s.maybe)
+		found(uint32(i)*readmodel.BlockLen, &s.sure, &s.maybe)
 	}
 	return nil
 }
-
-// textOf returns the text of a block that a query searches.
-func textOf(t readmodel.TextOf) textindex.Text {
-	switch t {
-	case readmodel.TextOfNames:
-		return textindex.Names
-	case readmodel.TextOfChatIDs:
-		return textindex.ChatIDs
-	default:
-		return textindex.All
-	}
-}
-
-// A block of textindex is a block of readmodel.
-const _ = uint(textindex.BlockLen-readmodel.BlockLen) + uint(readmodel.BlockLen-textindex.BlockLen)
 
 // find sets s.sure to the slots of the part whose rows match q in v, and s.maybe to other slots
 // whose rows may.

@@ -7,26 +7,13 @@ import (
 	"runtime"
 	"slices"
 
+	"example.org/registry/readmodel"
 	"example.org/registry/readmodel/fault"
 )
 
-// BlockLen is how many slots a block covers.
-const BlockLen = 1 << 14
-
-// Text selects the part of a slot's text to search.
-type Text uint8
-
-// The whole text; the names, with which it begins; the names without their first field. A search of
-// ChatIDs is never sure.
-const (
-	All Text = iota
-	Names
-	ChatIDs
-)
-
-// Block is the index of up to BlockLen texts. It never changes; any goroutine may use it. A nil
-// Block is empty; the zero value cannot be read. Its memory is unmapped some time after the last
-// reference is gone.
+// Block is the index of up to readmodel.BlockLen texts. It never changes; any goroutine may use it.
+// A nil Block is empty; the zero value cannot be read. Its memory is unmapped some time after the
+// last reference is gone.
 type Block struct {
 	data       []byte // mapped
 	vocabulary *Vocabulary
@@ -43,7 +30,7 @@ func (b *Block) Vocabulary() *Vocabulary {
 // Find sets sure to slots whose text contains the needle, and maybe to slots whose text may. No
 // other slot's text contains it. A slot may be in both. Find fails if the block can no longer be
 // read.
-func (b *Block) Find(q *Query, sure, maybe *Set) error {
+func (b *Block) Find(q *Query, sure, maybe *readmodel.Slots) error {
 	sure.Clear()
 	maybe.Clear()
 	if b == nil {
@@ -61,7 +48,7 @@ const (
 	lookBytes = 256
 )
 
-func (b *Block) find(q *Query, sure, maybe *Set) {
+func (b *Block) find(q *Query, sure, maybe *readmodel.Slots) {
 	names := maybe
 	if q.exactNames {
 		names = sure
@@ -87,7 +74,7 @@ func (b *Block) find(q *Query, sure, maybe *Set) {
 // havingGrams sets found to the slots that have a gram of each span. Lists that are short in one
 // block are short in most. So the first block orders the spans, and the others seldom look up more
 // than the first few.
-func (b *Block) havingGrams(q *Query, spans []span, found *Set) {
+func (b *Block) havingGrams(q *Query, spans []span, found *readmodel.Slots) {
 	if !q.ordered && len(spans) > 1 {
 		q.ordered = true
 		for i := range spans {
@@ -107,7 +94,7 @@ func (b *Block) havingGrams(q *Query, spans []span, found *Set) {
 }
 
 // havingWords sets found to slots that have a word of each condition, or of most.
-func (b *Block) havingWords(q *Query, found *Set) {
+func (b *Block) havingWords(q *Query, found *readmodel.Slots) {
 	q.choices, q.lists = q.choices[:0], q.lists[:0]
 	for _, c := range q.answer(b.vocabulary).conditions {
 		q.choices = append(q.choices, b.choose(q, &c))
@@ -149,7 +136,7 @@ func (b *Block) choose(q *Query, cond *condition) choice {
 // intersect sets found to the slots that are in a list of each of n choices, the shortest first. It
 // expects each list to rule out as many slots as the one before, and stops when reading the texts of
 // those slots costs less than reading the lists.
-func (b *Block) intersect(q *Query, n int, nth func(i int) choice, found *Set) {
+func (b *Block) intersect(q *Query, n int, nth func(i int) choice, found *readmodel.Slots) {
 	found.Clear()
 	slots, ruledOut := 0, 0
 	for i := range n {
@@ -165,7 +152,7 @@ func (b *Block) intersect(q *Query, n int, nth func(i int) choice, found *Set) {
 		}
 		q.narrowed.Clear()
 		b.union(q, c, &q.narrowed, found)
-		found.and(&q.narrowed)
+		found.And(&q.narrowed)
 		before := slots
 		slots = found.Len()
 		ruledOut = before - slots
@@ -173,9 +160,9 @@ func (b *Block) intersect(q *Query, n int, nth func(i int) choice, found *Set) {
 }
 
 // union adds the slots of the lists of c; if within is not nil, only those in within.
-func (b *Block) union(q *Query, c choice, to, within *Set) {
+func (b *Block) union(q *Query, c choice, to, within *readmodel.Slots) {
 	for _, i := range q.lists[c.first:c.end] {
-		to.addList(b.data[b.start(int(i)):b.start(int(i)+1)], within)
+		addList(to, b.data[b.start(int(i)):b.start(int(i)+1)], within)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"slices"
 	"strings"
+
+	"example.org/registry/readmodel"
 )
 
 // Builder collects the texts of one block. One goroutine owns it, and its Vocabulary while it adds.
@@ -65,9 +67,9 @@ type word struct {
 const (
 	// maxBlock bounds a block to five times what typical entries take. Texts that no longer fit are
 	// left out.
-	maxBlock = BlockLen * 2048
+	maxBlock = readmodel.BlockLen * 2048
 	// maxNotes bounds the notes of a block. A word and its boundary take one each.
-	maxNotes = BlockLen * 1024
+	maxNotes = readmodel.BlockLen * 1024
 	// maxNew bounds the bytes that one text adds to the vocabulary: about two hundred new words. A
 	// text with more is left out: it takes no memory, and each search scans it.
 	maxNew = 8 << 10
@@ -269,7 +271,7 @@ func (b *Builder) derive() {
 			}
 		}
 	}
-	var set Set
+	var set readmodel.Slots
 	for i := words; i < len(b.lists); i++ {
 		l := &b.lists[i]
 		set.Clear()

@@ -1,7 +1,7 @@
 // Package textindex finds the texts that contain a needle, by inverted lists in immutable blocks
 // that are mapped from files, and a vocabulary of the words in all of them.
 //
-// A block covers BlockLen slots of a list. A slot has two texts: names (a name and a chat id) and
+// A block covers readmodel.BlockLen slots of a list. A slot has two texts: names (a name and a chat id) and
 // words (a reason). The block indexes names by grams: each character, every three in a row, and the
 // last two of each field. It indexes words by
 //
@@ -58,5 +58,5 @@
 //     mapped.
 //   - sieve.go: the filter that rules out blocks.
 //   - vocabulary.go: Vocabulary, the words of all blocks; grams.go: the grams of names.
-//   - set.go: Set, slots of a block.
+//   - list.go: the encoded lists of slots.
 package textindex

@@ -3,11 +3,13 @@ package textindex
 import (
 	"strings"
 	"unicode/utf8"
+
+	"example.org/registry/readmodel"
 )
 
 // Query is a search for a needle in any number of blocks, one after another. One goroutine uses it.
 type Query struct {
-	text       Text
+	text       readmodel.TextOf
 	needle     string
 	names      []span   // a text that contains the needle in its names has a gram of each
 	ordered    bool     // the rarest first, as counted in the first block
@@ -25,7 +27,7 @@ type Query struct {
 type Scratch struct {
 	choices         []choice
 	lists           []int32
-	found, narrowed Set
+	found, narrowed readmodel.Slots
 }
 
 // method is a way to find a needle in the words of a text.
@@ -40,14 +42,14 @@ const (
 )
 
 // NewQuery makes a search of text for needle, which is folded and not empty.
-func NewQuery(text Text, needle string, s *Scratch) *Query {
-	q := &Query{text: text, needle: needle, names: spansOf(needle, inNames), exactNames: exact(needle) && text != ChatIDs, Scratch: s}
+func NewQuery(text readmodel.TextOf, needle string, s *Scratch) *Query {
+	q := &Query{text: text, needle: needle, names: spansOf(needle, inNames), exactNames: exact(needle) && text != readmodel.TextOfChatIDs, Scratch: s}
 	length, spaced := utf8.RuneCountInString(needle), strings.Contains(needle, " ")
-	if length >= nameRun || text == ChatIDs {
+	if length >= nameRun || text == readmodel.TextOfChatIDs {
 		q.nameRuns, q.idRuns = runsOf(needle, nameRun), runsOf(needle, idRun)
 	}
 	switch {
-	case text != All:
+	case text != readmodel.TextOfAll:
 		q.rest = notAtAll
 	case length < maxExact && spaced:
 		q.rest = unindexed // searches do not end with a space

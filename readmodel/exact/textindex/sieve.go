@@ -1,6 +1,10 @@
 package textindex
 
-import "strings"
+import (
+	"strings"
+
+	"example.org/registry/readmodel"
+)
 
 // A sieve rules out most blocks that have no slot of a needle, without reading their lists. It is a
 // set of hashes, a bit for each: of every run of nameRun characters in the first field of a slot's
@@ -43,7 +47,7 @@ func (b *Builder) sift(names string) {
 
 // mayHold reports whether the names of a slot may contain the needle.
 func (b *Block) mayHold(q *Query) bool {
-	return b.hasRuns(q.idRuns) || q.text != ChatIDs && b.hasRuns(q.nameRuns)
+	return b.hasRuns(q.idRuns) || q.text != readmodel.TextOfChatIDs && b.hasRuns(q.nameRuns)
 }
 
 // hasRuns reports whether the sieve has all of the runs. It moves a missing run to the front, since

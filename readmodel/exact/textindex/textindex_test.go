@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"example.org/registry/events/eventstest"
+	"example.org/registry/readmodel"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -41,14 +42,14 @@ func keep(t rapid.TB, d Dir, b *Builder) *Block {
 }
 
 // find returns a block's certain and possible slots.
-func find(t rapid.TB, b *Block, text Text, needle string) (sure, all []uint16) {
-	var s, maybe Set
+func find(t rapid.TB, b *Block, text readmodel.TextOf, needle string) (sure, all []uint16) {
+	var s, maybe readmodel.Slots
 	require.NoError(t, b.Find(NewQuery(text, needle, new(Scratch)), &s, &maybe))
 	maybe.Or(&s)
 	return slots16(&s), slots16(&maybe)
 }
 
-func slots16(s *Set) (slots []uint16) {
+func slots16(s *readmodel.Slots) (slots []uint16) {
 	s.Each(func(slot uint16) bool {
 		slots = append(slots, slot)
 		return true
@@ -57,13 +58,13 @@ func slots16(s *Set) (slots []uint16) {
 }
 
 // containing returns what Find must, by a scan of every text.
-func containing(docs map[uint16]doc, text Text, needle string) (found []uint16) {
+func containing(docs map[uint16]doc, text readmodel.TextOf, needle string) (found []uint16) {
 	for slot, d := range docs {
 		in := d.text()
 		switch text {
-		case Names:
+		case readmodel.TextOfNames:
 			in = d.names
-		case ChatIDs:
+		case readmodel.TextOfChatIDs:
 			_, in, _ = strings.Cut(d.names, "\n")
 		}
 		if strings.Contains(in, needle) {
@@ -87,7 +88,7 @@ func TestFind(t *testing.T) {
 	var old []built
 	rapid.Check(t, func(t *rapid.T) {
 		docs := map[uint16]doc{}
-		for _, slot := range rapid.SliceOfNDistinct(rapid.Uint16Range(0, BlockLen-1), 0, 30, rapid.ID).Draw(t, "slots") {
+		for _, slot := range rapid.SliceOfNDistinct(rapid.Uint16Range(0, readmodel.BlockLen-1), 0, 30, rapid.ID).Draw(t, "slots") {
 			docs[slot] = doc{names.Draw(t, "names"), words.Draw(t, "rest")}
 		}
 		for _, slot := range slices.Sorted(maps.Keys(docs)) {
@@ -109,7 +110,7 @@ func TestFind(t *testing.T) {
 }
 
 func checkFind(t *rapid.T, b *Block, docs map[uint16]doc, needle string) {
-	for _, text := range []Text{All, Names, ChatIDs} {
+	for _, text := range []readmodel.TextOf{readmodel.TextOfAll, readmodel.TextOfNames, readmodel.TextOfChatIDs} {
 		sure, all := find(t, b, text, needle)
 		want := containing(docs, text, needle)
 		for _, slot := range sure {
@@ -136,7 +137,7 @@ func TestSieve(t *testing.T) {
 	}
 	block := keep(t, open(t), b)
 	b.Add(0, "another\n1", "x")
-	if next := keep(t, open(t), b); next.mayHold(NewQuery(Names, "kasia37", new(Scratch))) || !next.mayHold(NewQuery(Names, "another", new(Scratch))) {
+	if next := keep(t, open(t), b); next.mayHold(NewQuery(readmodel.TextOfNames, "kasia37", new(Scratch))) || !next.mayHold(NewQuery(readmodel.TextOfNames, "another", new(Scratch))) {
 		t.Error("the sieve of a block is that of the one before")
 	}
 	for slot := uint16(0); slot < 200; slot += 50 {
@@ -147,7 +148,7 @@ func TestSieve(t *testing.T) {
 				if strings.Contains(needle, "\n") {
 					continue
 				}
-				for _, text := range []Text{All, Names, ChatIDs} {
+				for _, text := range []readmodel.TextOf{readmodel.TextOfAll, readmodel.TextOfNames, readmodel.TextOfChatIDs} {
 					if _, all := find(t, block, text, needle); slices.Contains(containing(docs, text, needle), slot) && !slices.Contains(all, slot) {
 						t.Fatalf("%d %q: slot %d is missing", text, needle, slot)
 					}
@@ -159,7 +160,7 @@ func TestSieve(t *testing.T) {
 		"kasia37": {true, false}, "kasiakasia37": {false, false}, "kasi": {true, false}, "ka": {true, true}, "kasia": {true, false},
 		"100000000": {true, true}, "999999999": {false, false}, "😀 kasia": {true, false}, "😀 kasi 😀": {false, false},
 	} {
-		names, ids := block.mayHold(NewQuery(Names, needle, new(Scratch))), block.mayHold(NewQuery(ChatIDs, needle, new(Scratch)))
+		names, ids := block.mayHold(NewQuery(readmodel.TextOfNames, needle, new(Scratch))), block.mayHold(NewQuery(readmodel.TextOfChatIDs, needle, new(Scratch)))
 		if names != want[0] || ids != want[1] {
 			t.Errorf("%q: may be in names: %v, in ids: %v; want %v", needle, names, ids, want)
 		}
@@ -170,7 +171,7 @@ func TestSieve(t *testing.T) {
 func TestDense(t *testing.T) {
 	dir, b := open(t), &Builder{Vocabulary: NewVocabulary()}
 	docs := map[uint16]doc{}
-	for slot := range uint16(BlockLen) {
+	for slot := range uint16(readmodel.BlockLen) {
 		var d doc
 		for r, every := range map[rune]uint16{'a': 1, 'b': 2, 'c': 15, 'd': 16, 'e': 17, 'f': 5000} {
 			if slot%every == 0 {
@@ -183,8 +184,8 @@ func TestDense(t *testing.T) {
 	}
 	block := keep(t, dir, b)
 	for _, needle := range []string{"a", "b", "c", "d", "e", "f", "ax", "cx", "bxd", "x", "1", "16383", "12", "zz"} {
-		got, _ := find(t, block, All, needle)
-		if want := containing(docs, All, needle); exact(needle) && !slices.Equal(got, want) {
+		got, _ := find(t, block, readmodel.TextOfAll, needle)
+		if want := containing(docs, readmodel.TextOfAll, needle); exact(needle) && !slices.Equal(got, want) {
 			t.Errorf("%q: %d found, want %d", needle, len(got), len(want))
 		}
 	}
@@ -198,7 +199,7 @@ func TestFull(t *testing.T) {
 		b.limit = maxBlock
 	}
 	r, taken := rune(0x4e00), 0
-	for slot := range uint16(BlockLen) {
+	for slot := range uint16(readmodel.BlockLen) {
 		var text strings.Builder
 		for range 6000 {
 			text.WriteRune(r)
@@ -211,9 +212,9 @@ func TestFull(t *testing.T) {
 		}
 		taken++
 	}
-	if block := keep(t, dir, b); taken == BlockLen || len(block.data) > b.limit {
+	if block := keep(t, dir, b); taken == readmodel.BlockLen || len(block.data) > b.limit {
 		t.Errorf("%d texts in %d bytes", taken, len(block.data))
-	} else if _, got := find(t, block, All, "\u4e00\u4e01\u4e02\u4e03"); len(got) == 0 || got[0] != 0 {
+	} else if _, got := find(t, block, readmodel.TextOfAll, "\u4e00\u4e01\u4e02\u4e03"); len(got) == 0 || got[0] != 0 {
 		t.Errorf("found %v", got)
 	}
 }
@@ -232,8 +233,8 @@ func TestManyWords(t *testing.T) {
 		}
 		block := keep(t, dir, b)
 		for _, needle := range []string{"konto7", "nto70", "o70 w", "0 w10", "99x serwer", "4x se", "x serwer", "to7 w1x s", "w1500", "zz"} {
-			sure, all := find(t, block, All, needle)
-			want := containing(docs, All, needle)
+			sure, all := find(t, block, readmodel.TextOfAll, needle)
+			want := containing(docs, readmodel.TextOfAll, needle)
 			if strings.Contains(needle, " ") {
 				for _, slot := range want {
 					if !slices.Contains(all, slot) {
@@ -294,7 +295,7 @@ func TestNameless(t *testing.T) {
 		t.Fatalf("%v, %v", left, err)
 	}
 	require.NoError(t, os.RemoveAll(path))
-	if got, _ := find(t, block, All, "abc"); !slices.Equal(got, []uint16{7}) {
+	if got, _ := find(t, block, readmodel.TextOfAll, "abc"); !slices.Equal(got, []uint16{7}) {
 		t.Errorf("found %v", got)
 	}
 	b.Add(7, "", "abc")
@@ -313,7 +314,7 @@ func written(t testing.TB, b *Builder) []byte {
 // of nothing is an error.
 func TestDamaged(t *testing.T) {
 	for _, needle := range []string{"a", "ab", "abc", "oszust"} {
-		if err := new(Block).Find(NewQuery(All, needle, new(Scratch)), new(Set), new(Set)); err == nil {
+		if err := new(Block).Find(NewQuery(readmodel.TextOfAll, needle, new(Scratch)), new(readmodel.Slots), new(readmodel.Slots)); err == nil {
 			t.Errorf("%q: the zero block was read", needle)
 		}
 	}
@@ -331,7 +332,7 @@ func TestDamaged(t *testing.T) {
 			}
 		}
 		needle := rapid.SampledFrom([]string{"a", "ab", "abc1", "oszust", "zust ko"}).Draw(t, "needle")
-		_ = (&Block{data, b.Vocabulary}).Find(NewQuery(All, needle, new(Scratch)), new(Set), new(Set))
+		_ = (&Block{data, b.Vocabulary}).Find(NewQuery(readmodel.TextOfAll, needle, new(Scratch)), new(readmodel.Slots), new(readmodel.Slots))
 	})
 }
 
@@ -374,8 +375,8 @@ func FuzzFind(f *testing.F) {
 		}
 		data := written(t, &b)
 		b.Vocabulary.publish()
-		var sure, maybe Set
-		if err := (&Block{data, b.Vocabulary}).Find(NewQuery(All, needle, new(Scratch)), &sure, &maybe); err != nil || !sure.Has(5) && !maybe.Has(5) {
+		var sure, maybe readmodel.Slots
+		if err := (&Block{data, b.Vocabulary}).Find(NewQuery(readmodel.TextOfAll, needle, new(Scratch)), &sure, &maybe); err != nil || !sure.Has(5) && !maybe.Has(5) {
 			t.Errorf("%q in %q: %v, %v, %v", needle, text, sure.Has(5), maybe.Has(5), err)
 		}
 	})
