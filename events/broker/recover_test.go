@@ -170,3 +170,14 @@ func TestHealthOfAnotherConfiguration(t *testing.T) {
 		names = append(names, account)
 	}
 }
+
+// A server that had no time to find out whether it listens is asked again; one that does not is not.
+func TestHealthOnABusyMachine(t *testing.T) {
+	conn := server.HealthzError{Type: server.HealthzErrorConn, Error: "failed to be ready for connections after 1ms: "}
+	lost := server.HealthzError{Type: server.HealthzErrorStream, Error: "lost"}
+	for _, ready := range []bool{true, false} {
+		said := [][]server.HealthzError{{conn}, {conn}, {lost}}
+		all := healthOf(func() (next []server.HealthzError) { next, said = said[0], said[1:]; return next }, func() bool { return ready })
+		require.Equal(t, map[bool]server.HealthzError{true: lost, false: conn}[ready], all[0])
+	}
+}
