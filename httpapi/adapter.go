@@ -26,12 +26,14 @@ func (p *Public) adapt(route string, h handler) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		start := time.Now()
 		p.metrics.begun.Add(1)
-		defer p.finish(c, route, m, start)
+		var a respond.Response
+		defer p.finish(c, route, m, start, &a)
 		answered := h
 		if disguised(c.Request.URL) {
 			answered = p.unknownPath
 		}
-		a, err := answered(c)
+		var err error
+		a, err = answered(c)
 		if err != nil {
 			p.fail(c, route, a, err)
 			return
@@ -76,12 +78,16 @@ func (p *Public) otherMethod(c *gin.Context) (respond.Response, error) {
 }
 
 // finish ends a request. adapt defers it, since recover works only in the deferred function itself.
-func (p *Public) finish(c *gin.Context, route string, m *routeMetrics, start time.Time) {
+func (p *Public) finish(c *gin.Context, route string, m *routeMetrics, start time.Time, a *respond.Response) {
 	v := recover()
 	p.metrics.ended.Add(1)
 	defer func() { // also if the connection is closed
 		took := time.Since(start)
-		m.observe(c.Writer.Status(), c.Writer.Header(), c.GetHeader(minSeqHeader) != "", took)
+		making := took // a client that takes its answer slowly makes no server slow
+		if !a.Made.IsZero() {
+			making = a.Made.Sub(start)
+		}
+		m.observe(c.Writer.Status(), c.Writer.Header(), c.GetHeader(minSeqHeader) != "", making)
 		if p.requestLog {
 			p.logRequest(c, route, took)
 		}

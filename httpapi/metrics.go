@@ -51,7 +51,7 @@ func newMetrics(reg prometheus.Registerer, refused *prometheus.CounterVec, g *ga
 			Name: "registry_http_requests_total", Help: "Requests answered by the public API, by route and status, and for 503 by the kind of failure (Registry-Error).",
 		}, []string{"route", "status", "error"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "registry_http_request_duration_seconds", Help: "Time to answer a request of the public API, by route; requests that ask for a sequence to be waited for are left out.",
+			Name: "registry_http_request_duration_seconds", Help: "Time to make the answer to a request of the public API, by route; requests that ask for a sequence to be waited for are left out.",
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
 		}, []string{"route"}),
 		verdicts: prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -2,7 +2,10 @@ package httpapi
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -27,4 +30,32 @@ func TestMetricsOfFailures(t *testing.T) {
 	families, err := registry.Gather()
 	require.NoError(t, err)
 	require.EqualValues(t, 3, families[0].GetMetric()[0].GetHistogram().GetSampleCount())
+}
+
+// slowClient takes each write a minute late.
+type slowClient struct{ *httptest.ResponseRecorder }
+
+func (c slowClient) Write(b []byte) (int, error) {
+	time.Sleep(time.Minute)
+	return c.ResponseRecorder.Write(b)
+}
+
+// A client that takes its answer slowly makes no slow server.
+func TestMetricsOfSlowClients(t *testing.T) {
+	f := serve(t)
+	synctest.Test(t, func(t *testing.T) {
+		f.public.ServeHTTP(slowClient{httptest.NewRecorder()}, httptest.NewRequest(http.MethodGet, "/api/scammers", nil))
+	})
+	families, err := f.registry.Gather()
+	require.NoError(t, err)
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			if h := m.GetHistogram(); family.GetName() == "registry_http_request_duration_seconds" && h.GetSampleCount() > 0 {
+				require.Equal(t, "/api/scammers", m.GetLabel()[0].GetValue())
+				require.Zero(t, h.GetSampleSum())
+				return
+			}
+		}
+	}
+	t.Error("no request was counted")
 }

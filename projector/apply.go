@@ -251,7 +251,9 @@ func (p *Projector) note(ctx context.Context, part batchPart) {
 	p.tracker.update(func(s *Progress) {
 		s.Applied += uint64(part.messages)
 		s.Superseded += uint64(part.superseded)
-		s.Unheeded += uint64(part.unheeded)
+		if s.CaughtUp || p.cfg.Saved.Sequence > 0 {
+			s.Unheeded += uint64(part.unheeded)
+		}
 		s.LastSequence = max(s.LastSequence, part.at.Sequence)
 		if !s.CaughtUp {
 			s.Done = min(s.Done+uint64(part.messages), s.Total)

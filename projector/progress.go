@@ -63,7 +63,9 @@ type Progress struct {
 	Superseded uint64
 
 	// Unheeded counts the removals, and withdrawals of trust, that this process has rejected because
-	// a state with a greater revision is shown (events/CONTRACT.md#revisions).
+	// a state with a greater revision is shown (events/CONTRACT.md#revisions). A process that begins
+	// with nothing saved, such as a new replica or a rebuild, counts none of those that it reads until
+	// it has caught up: others have, and people act on a new one.
 	Unheeded uint64
 
 	// PutBack counts the states that this process has published again, because superseded or rejected

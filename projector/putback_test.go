@@ -2,6 +2,7 @@ package projector
 
 import (
 	"fmt"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -249,6 +250,14 @@ func TestUnheededRemoval(t *testing.T) {
 	})
 	s.until("put back", func() bool { return s.holds(d) })
 	require.Contains(t, s.log.String(), "known revision 8")
+
+	// A new replica counts no old one, but the next.
+	s.mustStop()
+	s.path = filepath.Join(t.TempDir(), "replica.db")
+	s.start()
+	s.progress("caught up", func(p Progress) bool { return p.CaughtUp && p.Applied > 0 && p.Unheeded == 0 })
+	eventstest.Publish(t, s.js, events.StateEvent(events.Delisting{List: e.List, EntryID: e.EntryID, Time: eventstest.Start(), Revision: 6}))
+	s.progress("counted", func(p Progress) bool { return p.Unheeded == 1 })
 }
 
 // Between two states of one revision that differ in their text alone, the data decide, whichever

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/gin-gonic/gin"
 )
@@ -29,6 +30,8 @@ type Response struct {
 	Room *Room
 	// Finish writes the rest after the headers, in place of status and body. If nil, Send does.
 	Finish gin.HandlerFunc
+	// Made is when Send had made the body, and begins to wait for the client to take it.
+	Made time.Time
 }
 
 // Page distinguishes pages of the site from responses of the API.
@@ -187,6 +190,7 @@ func (s *Sender) write(c *gin.Context, r *Response, hasBody bool, e encoding, v 
 	if r.Status != 0 {
 		c.Writer.WriteHeader(r.Status)
 	}
+	r.Made = time.Now()
 	c.Writer.WriteHeaderNow()
 	_, _ = c.Writer.Write(v.body) // fails only if the client has disconnected
 }
