@@ -87,7 +87,7 @@ func (k *Runner) Run(ctx context.Context, m *readmodel.Model) {
 		k.failed(err)
 		if k.SetAside != nil {
 			if err := k.SetAside(); err != nil {
-				k.Log().Error(k.Name+" cannot be set aside", "error", err)
+				k.log().Error(k.Name+" cannot be set aside", "error", err)
 			}
 		}
 		if !isStale(err) {
@@ -145,7 +145,7 @@ func (k *Runner) live(ctx context.Context, w *Work, m *readmodel.Model) error {
 			k.trouble.Store(nil)
 			if !told {
 				told = true
-				k.Log().Info(k.Name+" complete", "sequence", v.Sequence(), "took", time.Since(began).Round(time.Millisecond).String())
+				k.log().Info(k.Name+" complete", "sequence", v.Sequence(), "took", time.Since(began).Round(time.Millisecond).String())
 			}
 			k.sequence.Store(v.Sequence())
 			if state == Complete {
@@ -192,9 +192,9 @@ func (k *Runner) hangs() time.Duration {
 func (k *Runner) failed(err error) {
 	k.trouble.Store(new(k.Failing + ": " + err.Error() + "."))
 	if isStale(err) {
-		k.Log().Info(k.Name+" is being made anew", "reason", err.Error())
+		k.log().Info(k.Name+" is being made anew", "reason", err.Error())
 	} else {
-		k.Log().Error(k.Name+" has failed", "error", err, "retry", k.retry().String())
+		k.log().Error(k.Name+" has failed", "error", err, "retry", k.retry().String())
 	}
 }
 
@@ -206,8 +206,8 @@ func isStale(err error) bool {
 func (k *Runner) retry() time.Duration      { return cmp.Or(k.Retry, 5*time.Second) }
 func (k *Runner) hangsAfter() time.Duration { return cmp.Or(k.HangsAfter, 30*time.Second) }
 
-// Log returns Logger, or a logger that discards everything.
-func (k *Runner) Log() *slog.Logger { return cmp.Or(k.Logger, slog.New(slog.DiscardHandler)) }
+// log returns Logger, or a logger that discards everything.
+func (k *Runner) log() *slog.Logger { return cmp.Or(k.Logger, slog.New(slog.DiscardHandler)) }
 
 // Work is the context in which an index runs its steps. Only the goroutine that calls Follow uses
 // it.

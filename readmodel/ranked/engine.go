@@ -23,9 +23,6 @@ type Engine struct {
 	Dir string
 	// Pacer limits the work to its share of the CPUs. Required.
 	Pacer *indexing.Pacer
-	// HangsAfter is how long a step may take without progress before the index is abandoned;
-	// bleve's merges may take ten times as long. Zero means 30 s.
-	HangsAfter time.Duration
 	// EraseAfter is the age at which a file with words of deleted documents is removed, after its
 	// other documents were rewritten. Zero means a day.
 	EraseAfter time.Duration
@@ -48,6 +45,7 @@ type Engine struct {
 type tuning struct {
 	pause, retry time.Duration
 	nap          time.Duration
+	hangsAfter   time.Duration
 	at           func(string) error // called at points where tests fail or hang; may be nil
 }
 
@@ -56,6 +54,8 @@ const (
 	pause = 400 * time.Millisecond
 	// nap is how long batches gather before bleve writes them to the disk together.
 	nap = 100 * time.Millisecond
+	// hangsAfter is how long a step may take without progress before the index is abandoned.
+	hangsAfter = 30 * time.Second
 )
 
 // Run maintains an index of m until ctx ends. An index that does not fit, is damaged or hangs is
@@ -121,7 +121,7 @@ func (e *Engine) acquire() *published {
 	return e.published
 }
 
-func (e *Engine) hangsAfter() time.Duration { return cmp.Or(e.HangsAfter, 30*time.Second) }
+func (e *Engine) hangsAfter() time.Duration { return cmp.Or(e.tuning.hangsAfter, hangsAfter) }
 
 // load loads the stemmer, once.
 func (e *Engine) load() error {

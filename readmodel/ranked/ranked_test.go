@@ -61,8 +61,8 @@ func newRegistry(t rapid.TB, dir string) *registry {
 
 // start runs an indexer.
 func (r *registry) start() {
-	r.engine = &Engine{Dir: r.dir, Pacer: &indexing.Pacer{Busy: func() bool { return false }}, HangsAfter: r.hangs, EraseAfter: r.erase,
-		tuning: tuning{pause: r.pause, retry: r.retry, nap: time.Millisecond, at: r.at}}
+	r.engine = &Engine{Dir: r.dir, Pacer: &indexing.Pacer{Busy: func() bool { return false }}, EraseAfter: r.erase,
+		tuning: tuning{pause: r.pause, retry: r.retry, nap: time.Millisecond, hangsAfter: r.hangs, at: r.at}}
 	r.engine.stemmer.Store(stemmer())
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
