@@ -10,11 +10,11 @@ import (
 	"example.org/registry/httpapi/upstream"
 )
 
-// avatars is the path of the pictures. No response there may run anything, failures included.
+// avatars is the path of the pictures.
 const avatars = "/api/chat/avatar/"
 
-// isAvatar reports whether a path is that of an avatar: nothing in a picture may run
-// (httpapi/CONTRACT.md#avatars).
+// isAvatar reports whether a path is that of an avatar. Nothing in its response may run, failures
+// included (httpapi/CONTRACT.md#avatars).
 func isAvatar(path string) bool {
 	user, ok := strings.CutPrefix(path, avatars)
 	return ok && user != "" && !strings.Contains(user, "/")

@@ -64,8 +64,7 @@ func (p *Public) check() handler {
 	})
 }
 
-// searchPerson checks q in a view. A text search waits for its turn, and so does the lookup of an id
-// that many entries share.
+// searchPerson checks q in a view. It waits as searchList does.
 func (p *Public) searchPerson(ctx context.Context, view *readmodel.View, q readmodel.CheckQuery) (readmodel.CheckResult, error) {
 	leave, err := p.searches.enter(ctx, q.ID == "" || view.ManyWithID(q.ID))
 	if err != nil {
