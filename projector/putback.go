@@ -112,7 +112,7 @@ func (r *restorer) run(ctx context.Context) {
 // step looks at some waiting subjects. It returns the wait until the next step, or 0 if none waits.
 func (r *restorer) step(ctx context.Context) (time.Duration, error) {
 	now := r.p.Progress()
-	ready := now.CaughtUp && now.Compared && !now.Frozen() && !now.Rewound
+	ready := now.CaughtUp && now.Compared && !now.Frozen()
 	if ready {
 		if err := r.read(ctx); err != nil {
 			return 0, err
@@ -144,6 +144,9 @@ func (r *restorer) step(ctx context.Context) (time.Duration, error) {
 func (r *restorer) next(now time.Time) (some []string, wait time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.to > 0 { // it was not ready to read
+		wait = r.p.cfg.RetryEvery
+	}
 	for subject, d := range r.subjects {
 		switch {
 		case !d.waits && now.Sub(d.due) >= d.pause:
@@ -172,6 +175,8 @@ func (r *restorer) looked(subject string, again bool, err error) {
 	case d == nil: // next has forgotten it
 	case errors.Is(err, errLacking):
 		d.waits, d.due, d.lacks = true, now.Add(lacksFor), true
+	case errors.Is(err, errRewound):
+		d.waits, d.due = true, now.Add(lacksFor)
 	case errors.Is(err, errNotYet):
 		d.waits, d.due = true, now.Add(r.p.cfg.SaveEvery)
 	case err != nil:
@@ -185,6 +190,9 @@ func (r *restorer) looked(subject string, again bool, err error) {
 var (
 	// errNotYet is no failure: the store does not have the subject's last message yet.
 	errNotYet = errors.New("not looked at yet")
+
+	// errRewound is no failure: registry recover comes first.
+	errRewound = fmt.Errorf("%w: on a rewound stream", errNotYet)
 
 	// errLacking is no failure: the stream lacks the state, and another server may publish it.
 	errLacking = fmt.Errorf("%w: not by this server", errNotYet)
@@ -203,7 +211,7 @@ func (r *restorer) restore(ctx context.Context, subject string) (again bool, err
 		return false, nil // purged: not displaced by a message
 	case err != nil:
 		return false, err
-	case last.Sequence > r.p.Progress().Saved:
+	case !r.p.saver.has(k, last.Sequence):
 		return false, errNotYet
 	}
 	state, ok, err := r.p.cfg.Store.State(k)
@@ -213,8 +221,12 @@ func (r *restorer) restore(ctx context.Context, subject string) (again bool, err
 	if e, err := last.Event(); err == nil && events.Compare(e.Data, state.Data) >= 0 {
 		return false, nil
 	}
-	if may := r.p.cfg.Erase; may == nil || !may() || r.p.origin.Load() != nil {
-		return false, r.lacks(ctx, k, state.Sequence)
+	rewound := r.p.Progress().Rewound
+	if may := r.p.cfg.Erase; rewound || may == nil || !may() || r.p.origin.Load() != nil {
+		if err := r.lacks(ctx, k, state.Sequence); err != nil || !rewound {
+			return false, err
+		}
+		return false, errRewound
 	}
 	err = r.publish(ctx, subject, state.Data, last.Sequence)
 	switch {

@@ -63,7 +63,7 @@ func newSaver(cfg Config, t *tracker, r *rejecter, log *slog.Logger) *saver {
 	return &saver{
 		cfg: cfg, log: log, tracker: t, rejecter: r, wake: make(chan struct{}, 1),
 		waiting: map[events.Subject]readmodel.Record{}, lacking: map[events.Subject]struct{}{}, room: make(chan struct{}),
-		saved: cfg.Saved.Sequence, tried: make(chan struct{}),
+		reached: cfg.Saved.Sequence, saved: cfg.Saved.Sequence, tried: make(chan struct{}),
 	}
 }
 
@@ -132,6 +132,16 @@ func (s *saver) unsaved(k events.Subject) (r readmodel.Record, ok bool) {
 		r, ok = s.writing[k]
 	}
 	return r, ok
+}
+
+// has reports whether what has been applied of k, up to a sequence of the stream, is in the store.
+// The saved checkpoint does not tell: it may be from before the stream was rewound.
+func (s *saver) has(k events.Subject, sequence uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, waits := s.waiting[k]
+	_, inWriting := s.writing[k]
+	return s.reached >= sequence && !waits && !inWriting
 }
 
 // run saves until ctx ends. It waits for a running Save.

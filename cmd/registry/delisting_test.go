@@ -27,7 +27,7 @@ func TestFailpointDelisting(t *testing.T) {
 	hanging.env = []string{"REGISTRY_FAILPOINTS=ranked/merged=block:1"}
 	hanging.begin(broker, "24h", "ready")
 	people := delistedPeople()
-	hanging.publish(drillEvents(t) + ndjson(t, listings(people, 1)...)) // and others, who stay
+	hanging.publish(mixedEvents(t) + ndjson(t, listings(people, 1)...)) // and others, who stay
 	for n := 0; !hanging.hangs(); n++ {                                 // each batch is a segment, until there are enough to be merged
 		hanging.publish(ndjson(t, eventstest.Listed(people[n%len(people)], n+1)))
 	}
@@ -78,7 +78,7 @@ func TestFailpointDelisting(t *testing.T) {
 // delistedPeople share the words of canaries in name and reason; the first has its chat id and the
 // entry id that remaining.answers asks for.
 func delistedPeople() []events.Entry {
-	people := drillPeople(100)
+	people := distinctPeople(100)
 	for i := range people {
 		p := &people[i]
 		p.List, p.EntryID, p.ChatID = events.Scammers, fmt.Sprint("canary", i), fmt.Sprint(918273645546000000+i)

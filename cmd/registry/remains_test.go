@@ -61,7 +61,7 @@ func TestRemains(t *testing.T) {
 	d := newProgram(t, "--snapshot-every=0")
 	r := &remaining{program: d, copy: filepath.Join(t.TempDir(), "copy.ndjson")}
 	d.start("--keep-set-aside=1s", "--snapshot-every=1s", "--snapshot-keep=2")
-	d.publish(drillEvents(t)) // others, who stay
+	d.publish(mixedEvents(t)) // others, who stay
 	entry := events.Entry{Revision: 1, List: events.Scammers, EntryID: "canary", ChatID: canaries()[2], Name: canaries()[0], ReportID: "R-1",
 		Reason: strings.Repeat(canaries()[0]+" ", 400), Verified: true, ReportedAt: eventstest.Start()}
 	if _, err := r.stream().Publish(t.Context(), entry.Subject().String(), []byte(`{"no":"event","data":"`+canaries()[0]+`"}`)); err != nil {
@@ -77,7 +77,7 @@ func TestRemains(t *testing.T) {
 	}
 	aside := filepath.Join(d.data, "registry.db.replaced-20260101T000000Z")
 	require.NoError(t, os.WriteFile(aside, r.files(filepath.Join(d.data, "registry.db")), 0o600))
-	gone := events.Event{ID: "canary-gone", Source: "/drill", Type: events.TypeDelisted, Data: events.Delisting{Revision: 9, Time: eventstest.Start(), List: entry.List, EntryID: entry.EntryID}}
+	gone := events.Event{ID: "canary-gone", Source: "/test", Type: events.TypeDelisted, Data: events.Delisting{Revision: 9, Time: eventstest.Start(), List: entry.List, EntryID: entry.EntryID}}
 	d.publish(ndjson(t, gone))
 	if hasCanary(r.answers()) {
 		t.Error("answers have the entry after its delisting")

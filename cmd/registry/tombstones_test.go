@@ -19,7 +19,7 @@ func TestExportRelists(t *testing.T) {
 	t.Parallel()
 	d := newProgram(t, "--snapshot-every=0")
 	file := filepath.Join(d.dir, "registry.snapshot")
-	people := drillPeople(20)
+	people := distinctPeople(20)
 	d.start()
 	d.publish(ndjson(t, listings(people, 1)...))
 	d.run("snapshot", "create", "--output="+file)
@@ -61,28 +61,28 @@ func TestExportFlags(t *testing.T) {
 	}
 }
 
-// drillEvents are entries, view totals of listed and other entries, and donations.
-func drillEvents(t *testing.T) string {
+// mixedEvents are entries, view totals of listed and other entries, and donations.
+func mixedEvents(t *testing.T) string {
 	t.Helper()
 	all := eventstest.Events(300, 3)
 	for i, e := range eventstest.Entries(50, 3) {
-		all = append(all, events.Event{ID: fmt.Sprint("v", i), Source: "/drill", Type: events.TypeViewsCounted,
+		all = append(all, events.Event{ID: fmt.Sprint("v", i), Source: "/test", Type: events.TypeViewsCounted,
 			Data: events.Views{Revision: 1, List: e.List, EntryID: e.EntryID, Views: int64(i)}})
 	}
 	all = append(all,
-		events.Event{ID: "nobody", Source: "/drill", Type: events.TypeViewsCounted,
+		events.Event{ID: "nobody", Source: "/test", Type: events.TypeViewsCounted,
 			Data: events.Views{Revision: 1, List: events.Legit, EntryID: "not-listed", Views: 7}},
-		events.Event{ID: "gone", Source: "/drill", Type: events.TypeDelisted,
+		events.Event{ID: "gone", Source: "/test", Type: events.TypeDelisted,
 			Data: events.Delisting{Revision: 1, Time: eventstest.Start(), List: events.Scammers, EntryID: "gone"}},
-		events.Event{ID: "donation", Source: "/drill", Type: events.TypeDonationUpdated,
+		events.Event{ID: "donation", Source: "/test", Type: events.TypeDonationUpdated,
 			Data: events.Donation{Revision: 1, DonationID: "d1", Status: events.DonationPending, Amount: "1.50", Currency: "PLN",
 				CreatedAt: eventstest.Start(), UpdatedAt: eventstest.Start()}})
 	return ndjson(t, all...)
 }
 
-// drillPeople are n people with names, ids and chat ids of their own, so that each can be asked
+// distinctPeople are n people with names, ids and chat ids of their own, so that each can be asked
 // for.
-func drillPeople(n int) []events.Entry {
+func distinctPeople(n int) []events.Entry {
 	people := eventstest.Entries(n, 15)
 	for i := range people {
 		people[i].Name, people[i].ChatID, people[i].Verified = fmt.Sprintf("Osoba %03dx", i), fmt.Sprint(7000000+i), true
