@@ -72,7 +72,7 @@ func reading(err error) string {
 	case isFull(err):
 		return "make space on the disk"
 	}
-	return "check the file and the disk"
+	return elsewhere(err, "check the file and the disk")
 }
 
 // writing returns the remedy for a file that cannot be created.
@@ -87,5 +87,15 @@ func writing(err error) string {
 	case isFull(err):
 		return "make space on the disk"
 	}
-	return "check the disk, or try again"
+	return elsewhere(err, "check the disk, or try again")
+}
+
+// elsewhere returns the remedy of the disk for an error of the system. What this program refuses
+// itself, such as a pipe, no disk mends.
+func elsewhere(err error, disk string) string {
+	var number syscall.Errno
+	if errors.As(err, &number) {
+		return disk
+	}
+	return "name another file"
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -53,7 +54,9 @@ func TestAdvice(t *testing.T) {
 		{writing, disk(syscall.ENOTDIR), "name a file in a directory that this user may write to"},
 		{writing, disk(syscall.EISDIR), "name a file in it"},
 		{writing, disk(syscall.EDQUOT), "make space on the disk"},
+		{reading, errors.New("not a regular file"), "name another file"},
 		{writing, disk(syscall.EIO), "check the disk, or try again"},
+		{writing, errors.New("it exists and is no regular file"), "name another file"},
 	} {
 		if got := c.advice(c.err); got != c.want && got != fmt.Sprint(natserr.Explain(nil, c.err, ""), c.want) {
 			t.Errorf("%v: %q, want %q", c.err, got, c.want)
