@@ -478,8 +478,8 @@ func (r reader) flag(field string, to *bool) error {
 	return r.dec.SkipValue()
 }
 
-// integer reads a whole number written in digits alone: no sign, fraction or exponent, at most
-// 2⁵³−1.
+// integer reads a whole number written in digits alone: no sign, fraction or exponent. Its bounds are
+// checked afterwards; a longer one stays too great for any.
 func (r reader) integer(field string, to *int64) error {
 	if k := r.dec.PeekKind(); k != jsontext.KindNumber && k != jsontext.KindInvalid {
 		return wrong(field, "must be a number")
@@ -489,10 +489,12 @@ func (r reader) integer(field string, to *int64) error {
 		return err
 	}
 	for _, c := range raw {
-		if !isDigit(c) || *to > maxInteger {
-			return wrong(field, "must be a plain whole number from 0 to 9007199254740991")
+		if !isDigit(c) {
+			return wrong(field, "must be a whole number written in digits alone")
 		}
-		*to = *to*10 + int64(c-'0')
+		if *to <= maxInteger {
+			*to = *to*10 + int64(c-'0')
+		}
 	}
 	return nil
 }
