@@ -44,7 +44,7 @@ func (r *reader) read(ctx context.Context, base string) error {
 		if err != nil {
 			return err
 		}
-		if gone { // begins anew
+		if gone { // from its beginning
 			*r = reader{now.Epoch, 0, map[string]json.RawMessage{}}
 			continue
 		}

@@ -103,7 +103,7 @@ func (s states) join(other states) states {
 	return s
 }
 
-// lacking returns the subjects of s of which other does not have as much.
+// lacking returns the subjects that other has less of than s.
 func (s states) lacking(other states) (all []string) {
 	for subject, d := range s {
 		if is := other[subject]; is == nil || events.Compare(is, d) < 0 {
