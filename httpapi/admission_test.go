@@ -232,13 +232,13 @@ func TestPersonChecksAreBounded(t *testing.T) {
 		"id=adam": http.StatusServiceUnavailable,
 		"search=111111111111111111&id=222222222222222222": http.StatusServiceUnavailable,
 	} {
-		a := f.open(t, http.MethodGet, "/?"+query)
+		a := f.fetch(t, http.MethodGet, "/?"+query)
 		if a.status != want || want != http.StatusOK && a.header.Get("Retry-After") != "1" {
 			t.Errorf("%s: %d %v, want %d", query, a.status, a.header, want)
 		}
 	}
 	leave()
-	if a := f.open(t, http.MethodGet, "/?search=adam"); a.status != http.StatusOK {
+	if a := f.fetch(t, http.MethodGet, "/?search=adam"); a.status != http.StatusOK {
 		t.Errorf("after the turn: %d", a.status)
 	}
 }
@@ -424,16 +424,6 @@ func TestClientAddressCannotBeChosen(t *testing.T) {
 			t.Fatalf("%q: %s", claim, got)
 		}
 	})
-}
-
-func TestSubnet(t *testing.T) {
-	for in, want := range map[string]string{
-		"198.51.100.1": "198.51.100.1", "2001:db8:1:2:3:4:5:6": "2001:db8:1:2::", "2001:db8:1:2::%eth0": "2001:db8:1:2::",
-	} {
-		if got := subnet(netip.MustParseAddr(in)).String(); got != want {
-			t.Errorf("%s: %s, want %s", in, got, want)
-		}
-	}
 }
 
 // Each client has an allowance of its own, one second's worth at once; a /64 is one client.

@@ -155,7 +155,7 @@ func TestPagesKeepEveryListParameter(t *testing.T) {
 		case query == "":
 			t.Errorf("this test does not ask for %s", name)
 		default:
-			a := f.open(t, http.MethodGet, "/scammers?limit=1&"+query)
+			a := f.fetch(t, http.MethodGet, "/scammers?limit=1&"+query)
 			_, link, _ := strings.Cut(a.body, `rel="next" href="`)
 			link, _, _ = strings.Cut(link, `"`)
 			kept := strings.ReplaceAll(query, "ę", "%C4%99")

@@ -26,16 +26,16 @@ func TestNews(t *testing.T) {
 		entry(events.Scammers, "13", "Nowy Najmłodszy", 2), entry(events.Legit, "14", "Nowy Zaufany", 1),
 		events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "11"},
 	)
-	page := f.open(t, http.MethodGet, "/co-nowego?od=2026-11-10&do=2026-11-12")
+	page := f.fetch(t, http.MethodGet, "/co-nowego?od=2026-11-10&do=2026-11-12")
 	isPage(t, "/co-nowego", page, http.StatusOK)
 	newest, server := strings.Index(page.body, "Nowy Najmłodszy"), strings.Index(page.body, "Nowy Serwer")
 	if newest < 0 || server < newest || strings.Contains(page.body, "Nowy Zaufany") || strings.Contains(page.body, "Nowy Najstarszy") {
 		t.Errorf("listed at %d and %d: %s", newest, server, page.body)
 	}
-	if one := f.open(t, http.MethodGet, "/co-nowego?od=2026-11-11&do=2026-11-11"); strings.Contains(one.body, "Nowy Najmłodszy") || !strings.Contains(one.body, "Nowy Serwer") {
+	if one := f.fetch(t, http.MethodGet, "/co-nowego?od=2026-11-11&do=2026-11-11"); strings.Contains(one.body, "Nowy Najmłodszy") || !strings.Contains(one.body, "Nowy Serwer") {
 		t.Error("the days do not bound what is listed")
 	}
-	feed := f.open(t, http.MethodGet, "/co-nowego.atom?od=2026-11-10")
+	feed := f.fetch(t, http.MethodGet, "/co-nowego.atom?od=2026-11-10")
 	var read struct {
 		Updated string `xml:"updated"`
 		Entries []struct {
@@ -55,7 +55,7 @@ func TestNews(t *testing.T) {
 	for query, want := range map[string]int{
 		"": 200, "od=2026-11-01&do=2026-12-02": 200, "od=2026-11-01&do=2026-12-03": 400, "od=2026-11-02&do=2026-11-01": 400, "od=1.11.2026": 400, "do=2026-02-30": 400, "do=2026-11-01": 200,
 	} {
-		if got := f.open(t, http.MethodGet, "/co-nowego?"+query); got.status != want {
+		if got := f.fetch(t, http.MethodGet, "/co-nowego?"+query); got.status != want {
 			t.Errorf("%s: %d, want %d", query, got.status, want)
 		}
 	}

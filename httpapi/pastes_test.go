@@ -79,7 +79,7 @@ func TestPastes(t *testing.T) {
 	value := regexp.MustCompile(`<section class="verdict [a-z]+" data-verdict="([a-z-]+)"`)
 	cases := pageOfPaste()
 	for _, c := range cases {
-		a := f.open(t, http.MethodGet, "/?search="+url.QueryEscape(c.paste))
+		a := f.fetch(t, http.MethodGet, "/?search="+url.QueryEscape(c.paste))
 		found := value.FindStringSubmatch(a.body)
 		if a.status != http.StatusOK || len(found) < 2 {
 			t.Errorf("%q: status %d", c.paste, a.status)
@@ -129,7 +129,7 @@ func TestNamesNeedRankedSearch(t *testing.T) {
 		}
 	})
 	says := func(query string) string {
-		return regexp.MustCompile(`data-verdict="([a-z-]+)"`).FindStringSubmatch(f.open(t, http.MethodGet, "/?"+query).body)[1]
+		return regexp.MustCompile(`data-verdict="([a-z-]+)"`).FindStringSubmatch(f.fetch(t, http.MethodGet, "/?"+query).body)[1]
 	}
 	for _, step := range []struct {
 		index *scan
@@ -154,7 +154,7 @@ func TestTooLongATextStays(t *testing.T) {
 			most = 300
 		}
 		long := strings.Repeat("ż", most+1)
-		a := f.open(t, http.MethodGet, path+"?search="+long)
+		a := f.fetch(t, http.MethodGet, path+"?search="+long)
 		if a.status != http.StatusBadRequest || !strings.Contains(a.body, "Za długi tekst") || !strings.Contains(a.body, fmt.Sprintf("Wpisz najwyżej %d znaków.", most)) ||
 			!strings.Contains(a.body, `action="`+path+`"`) || !strings.Contains(a.body, `value="`+long+`"`) {
 			t.Errorf("%s: %d %s", path, a.status, a.body)
@@ -168,7 +168,7 @@ func TestVerdictsAreCounted(t *testing.T) {
 	f := serveSite(t)
 	f.apply(pastePeople()...)
 	for _, search := range []string{"", "żabcia2013", "maja1997", "600 700 800"} {
-		f.open(t, http.MethodGet, "/?search="+url.QueryEscape(search))
+		f.fetch(t, http.MethodGet, "/?search="+url.QueryEscape(search))
 	}
 	want := map[verdict.Value]float64{verdict.Accused: 1, verdict.TrustedName: 1, verdict.Unchecked: 1}
 	for _, v := range verdict.Values() {

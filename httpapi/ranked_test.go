@@ -179,18 +179,18 @@ func TestRankedOverload(t *testing.T) {
 // The page of ranked search is a page like the others.
 func TestSearchPage(t *testing.T) {
 	f := serveSite(t)
-	a := f.open(t, http.MethodGet, "/szukaj")
+	a := f.fetch(t, http.MethodGet, "/szukaj")
 	isPage(t, "/szukaj", a, http.StatusOK)
-	a = f.open(t, http.MethodGet, "/szukaj?q=nitro")
+	a = f.fetch(t, http.MethodGet, "/szukaj?q=nitro")
 	isPage(t, "/szukaj?q=nitro", a, http.StatusOK)
 	if !strings.Contains(a.body, "<mark>") || a.header.Get("X-Robots-Tag") == "" || a.header.Get("Registry-Index-Sequence") == "" {
 		t.Errorf("%v %s", a.header, a.body)
 	}
-	if again := f.open(t, http.MethodGet, "/szukaj?q=nitro", "If-None-Match", a.header.Get("ETag")); again.status != http.StatusNotModified {
+	if again := f.fetch(t, http.MethodGet, "/szukaj?q=nitro", "If-None-Match", a.header.Get("ETag")); again.status != http.StatusNotModified {
 		t.Errorf("held: %d", again.status)
 	}
-	isPage(t, "a wrong parameter", f.open(t, http.MethodGet, "/szukaj?q=nitro&limit=0"), http.StatusBadRequest)
+	isPage(t, "a wrong parameter", f.fetch(t, http.MethodGet, "/szukaj?q=nitro&limit=0"), http.StatusBadRequest)
 	without := serveSite(t, func(c *Config) { c.Ranked = nil })
-	isPage(t, "without an index", without.open(t, http.MethodGet, "/szukaj?q=nitro"), http.StatusServiceUnavailable)
-	isPage(t, "without an index or words", without.open(t, http.MethodGet, "/szukaj"), http.StatusOK)
+	isPage(t, "without an index", without.fetch(t, http.MethodGet, "/szukaj?q=nitro"), http.StatusServiceUnavailable)
+	isPage(t, "without an index or words", without.fetch(t, http.MethodGet, "/szukaj"), http.StatusOK)
 }

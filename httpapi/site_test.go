@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"image/png"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -30,25 +29,6 @@ func serveSite(t testing.TB, mutate ...func(*Config)) *fixture {
 	}}, mutate...)...)
 	f.set(func(s *Readiness) { s.AsOf = time.Now() })
 	return f
-}
-
-// open asks for a page; unlike ask it holds nothing against openapi.yaml, in which no page is.
-func (f *fixture) open(t testing.TB, method, target string, headers ...string) *response {
-	t.Helper()
-	req, err := http.NewRequest(method, "http://"+f.addr+target, nil)
-	require.NoError(t, err)
-	for i := 0; i < len(headers); i += 2 {
-		req.Header.Add(headers[i], headers[i+1])
-	}
-	resp, err := f.client.Do(req)
-	require.NoError(t, err)
-	defer resp.Body.Close()
-	a := &response{status: resp.StatusCode, header: resp.Header}
-	if a.raw, err = io.ReadAll(resp.Body); err != nil {
-		t.Fatal(err)
-	}
-	a.body = decoded(t, resp.Header.Get("Content-Encoding"), a.raw)
-	return a
 }
 
 // somebodysPage is the page of somebody in apitest.People.
@@ -88,7 +68,7 @@ func TestSitePageHeaders(t *testing.T) {
 	for target, index := range map[string]bool{
 		"/": true, "/?search=": true, "/?search=adam": false, "/?id=1": false, "/scammers": false, "/servers?sort=az": false, "/legit": false, somebodysPage: false,
 	} {
-		a := f.open(t, http.MethodGet, target)
+		a := f.fetch(t, http.MethodGet, target)
 		isPage(t, target, a, http.StatusOK)
 		if got := a.header.Get("X-Robots-Tag"); (got == "") != index || !index && got != "noindex, nofollow" {
 			t.Errorf("%s: X-Robots-Tag %q", target, got)
@@ -113,36 +93,36 @@ func TestSitePageHeaders(t *testing.T) {
 func TestPageTags(t *testing.T) {
 	f := serveSite(t)
 	for _, target := range append(sitePages(), "/?search=adam", "/scammers?sort=popular", somebodysPage) {
-		a := f.open(t, http.MethodGet, target)
+		a := f.fetch(t, http.MethodGet, target)
 		tag := a.header.Get("ETag")
 		if !strings.Contains(tag, f.public.site.Version()) {
 			t.Errorf("%s: the tag %s does not change with the site", target, tag)
 		}
 		for range 3 { // remembered from the second time on
-			if b := f.open(t, http.MethodGet, target); b.header.Get("ETag") != tag || b.body != a.body {
+			if b := f.fetch(t, http.MethodGet, target); b.header.Get("ETag") != tag || b.body != a.body {
 				t.Errorf("%s: another page or tag", target)
 			}
 		}
-		if b := f.open(t, http.MethodGet, target, "If-None-Match", tag, "Accept-Encoding", "identity"); b.status != http.StatusNotModified || b.body != "" {
+		if b := f.fetch(t, http.MethodGet, target, "If-None-Match", tag, "Accept-Encoding", "identity"); b.status != http.StatusNotModified || b.body != "" {
 			t.Errorf("%s: %d for a tag that is held", target, b.status)
 		}
-		z := f.open(t, http.MethodGet, target, "Accept-Encoding", "gzip")
+		z := f.fetch(t, http.MethodGet, target, "Accept-Encoding", "gzip")
 		if z.body != a.body || z.header.Get("Content-Encoding") != "gzip" {
 			t.Errorf("%s: encoded %q", target, z.header.Get("Content-Encoding"))
 		}
 		f.set(func(s *Readiness) { s.AsOf = time.Now().Add(-time.Hour) })
-		if b := f.open(t, http.MethodGet, target, "If-None-Match", tag); b.status != http.StatusOK || b.header.Get("ETag") == tag {
+		if b := f.fetch(t, http.MethodGet, target, "If-None-Match", tag); b.status != http.StatusOK || b.header.Get("ETag") == tag {
 			t.Errorf("%s: %d, tag %s although the data is an hour old", target, b.status, b.header.Get("ETag"))
 		}
 		f.set(func(s *Readiness) { s.AsOf = time.Now() })
 	}
-	before := f.open(t, http.MethodGet, "/servers").header.Get("ETag")
+	before := f.fetch(t, http.MethodGet, "/servers").header.Get("ETag")
 	f.apply(events.Views{Revision: 1, List: events.Servers, EntryID: "g1", Views: 99})
-	if f.open(t, http.MethodGet, "/servers").header.Get("ETag") != before {
+	if f.fetch(t, http.MethodGet, "/servers").header.Get("ETag") != before {
 		t.Error("a view total changes the tag of a page that shows none")
 	}
 	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Servers, EntryID: "g1"})
-	if f.open(t, http.MethodGet, "/servers").header.Get("ETag") == before {
+	if f.fetch(t, http.MethodGet, "/servers").header.Get("ETag") == before {
 		t.Error("a delisted entry leaves the tag as it was")
 	}
 }
@@ -154,7 +134,7 @@ func TestPageBanner(t *testing.T) {
 		for age, hidden := range map[time.Duration]bool{time.Second: true, 50 * time.Second: true, 2 * time.Minute: false} {
 			asOf := time.Now().Add(-age)
 			f.set(func(s *Readiness) { s.AsOf = asOf })
-			a := f.open(t, http.MethodGet, target)
+			a := f.fetch(t, http.MethodGet, target)
 			if got := strings.Contains(a.body, `role="status" hidden>`); got != hidden {
 				t.Errorf("%s, %v old: hidden %v", target, age, got)
 			}
@@ -175,19 +155,19 @@ func TestPageParameters(t *testing.T) {
 		"x=" + strings.Repeat("x", 4096): 400,
 	} {
 		for _, path := range sitePages() {
-			isPage(t, path+"?"+query, f.open(t, http.MethodGet, path+"?"+query), status)
+			isPage(t, path+"?"+query, f.fetch(t, http.MethodGet, path+"?"+query), status)
 		}
 	}
-	isPage(t, "a sentence", f.open(t, http.MethodGet, "/?search="+strings.Repeat("ż", 300)), http.StatusOK)
+	isPage(t, "a sentence", f.fetch(t, http.MethodGet, "/?search="+strings.Repeat("ż", 300)), http.StatusOK)
 	for query, status := range map[string]int{
 		"search=" + long: 400, "limit=60&skip=20000&sort=za&status=risk&proofs=private": 200, "limit=": 200,
 		"limit=0": 400, "limit=61": 400, "skip=20001": 400, "skip=-1": 400, "sort=x": 400, "status=x": 400, "proofs=x": 400,
 	} {
 		for _, path := range sitePages()[1:] {
-			isPage(t, path+"?"+query, f.open(t, http.MethodGet, path+"?"+query), status)
+			isPage(t, path+"?"+query, f.fetch(t, http.MethodGet, path+"?"+query), status)
 		}
 	}
-	if a := f.open(t, http.MethodGet, "/", "Registry-Min-Sequence", "x"); a.status != http.StatusBadRequest {
+	if a := f.fetch(t, http.MethodGet, "/", "Registry-Min-Sequence", "x"); a.status != http.StatusBadRequest {
 		t.Errorf("a bad Registry-Min-Sequence: %d", a.status)
 	}
 }
@@ -201,11 +181,11 @@ func TestPagesShowWhatTheAPISays(t *testing.T) {
 		"search=ewa+zaufana": "Taką nazwę ma osoba zaufana", "search=kowalski": "Nie ma na żadnej liście", "search=zen0n+lotr": "Ostrożnie! Ta nazwa przypomina nazwę z listy",
 		"id=300000000000000002": "Czy na pewno to ID?", "id=777777770000000002": "Nie ma na żadnej liście", "search=%D1%81elina": "Ostrożnie! Ta nazwa przypomina nazwę z listy",
 	} {
-		if a := f.open(t, http.MethodGet, "/?"+query); !strings.Contains(a.body, want) {
+		if a := f.fetch(t, http.MethodGet, "/?"+query); !strings.Contains(a.body, want) {
 			t.Errorf("%s: %q is not said", query, want)
 		}
 	}
-	if a := f.open(t, http.MethodGet, "/scammers?sort=az&limit=2"); !strings.Contains(a.body, "adam") || strings.Index(a.body, "adam") > strings.Index(a.body, "Celina") ||
+	if a := f.fetch(t, http.MethodGet, "/scammers?sort=az&limit=2"); !strings.Contains(a.body, "adam") || strings.Index(a.body, "adam") > strings.Index(a.body, "Celina") ||
 		strings.Contains(a.body, "Zenon") {
 		t.Error("/scammers?sort=az&limit=2 is not what the API says")
 	}
@@ -217,7 +197,7 @@ func TestPagesWhileLoading(t *testing.T) {
 	f := serveSite(t)
 	f.set(func(s *Readiness) { s.Ready = false })
 	for _, target := range append(sitePages(), "/?search=kowalski", somebodysPage, "/wpis/scammers/nobody") {
-		a := f.open(t, http.MethodGet, target)
+		a := f.fetch(t, http.MethodGet, target)
 		isPage(t, target, a, http.StatusServiceUnavailable)
 		if a.header.Get("Retry-After") != "5" || a.header.Get("Refresh") != "5" {
 			t.Errorf("%s: Retry-After %q, Refresh %q", target, a.header.Get("Retry-After"), a.header.Get("Refresh"))
@@ -226,13 +206,13 @@ func TestPagesWhileLoading(t *testing.T) {
 			t.Errorf("%s: %s", target, a.body)
 		}
 	}
-	stopped := f.open(t, http.MethodGet, "/?search=kowalski&"+site.StopParam+"=nie")
+	stopped := f.fetch(t, http.MethodGet, "/?search=kowalski&"+site.StopParam+"=nie")
 	isPage(t, "/", stopped, http.StatusServiceUnavailable)
 	if stopped.header.Get("Refresh") != "" || stopped.header.Get("Retry-After") != "5" || !strings.Contains(stopped.body, `value="kowalski"`) {
 		t.Errorf("not stopped: %v", stopped.header)
 	}
 	for _, a := range f.public.site.Assets() {
-		if got := f.open(t, http.MethodGet, a.Path); got.status != http.StatusOK {
+		if got := f.fetch(t, http.MethodGet, a.Path); got.status != http.StatusOK {
 			t.Errorf("%s: %d", a.Path, got.status)
 		}
 	}
@@ -244,12 +224,12 @@ func TestFailuresOfPages(t *testing.T) {
 	f := serveSite(t)
 	for _, path := range []string{"/nikt", "/scammers/1/", "/scammers/1", "/assets/", "/assets/site.css", "/API/scammers", "/proofs/", "/index.html", "/wp-login.php", "/%00"} {
 		for _, method := range append(otherMethods(), http.MethodGet) {
-			isPage(t, method+" "+path, f.open(t, method, path), http.StatusNotFound)
+			isPage(t, method+" "+path, f.fetch(t, method, path), http.StatusNotFound)
 		}
 	}
 	for _, path := range append(sitePages(), somebodysPage, "/wpis/scammers/nobody") {
 		for _, method := range otherMethods()[1:] {
-			a := f.open(t, method, path+"?%zz")
+			a := f.fetch(t, method, path+"?%zz")
 			isPage(t, method+" "+path, a, http.StatusMethodNotAllowed)
 			if a.header.Get("Allow") != "GET, HEAD" {
 				t.Errorf("%s %s: Allow %q", method, path, a.header.Get("Allow"))
@@ -268,7 +248,7 @@ func TestFailuresOfPages(t *testing.T) {
 // indexed.
 func TestAboutPage(t *testing.T) {
 	f := serveSite(t, func(cfg *Config) { cfg.About = "Prowadzi **Fundacja**.\n\n## Kontakt\n" })
-	a := f.open(t, http.MethodGet, "/o-rejestrze?x=1")
+	a := f.fetch(t, http.MethodGet, "/o-rejestrze?x=1")
 	isPage(t, "/o-rejestrze", a, http.StatusOK)
 	if !strings.Contains(a.body, "<strong>Fundacja</strong>") || a.header.Get("X-Robots-Tag") != "" || a.header.Get("Cache-Control") != "public, max-age=300" {
 		t.Errorf("%v %s", a.header, a.body)
@@ -278,14 +258,14 @@ func TestAboutPage(t *testing.T) {
 		t.Errorf("no record: %s", a.body)
 	}
 	f.set(func(s *Readiness) { s.Ready = false })
-	a = f.open(t, http.MethodGet, "/o-rejestrze")
+	a = f.fetch(t, http.MethodGet, "/o-rejestrze")
 	isPage(t, "while loading", a, http.StatusOK)
 	if strings.Contains(a.body, record) || !strings.Contains(a.body, "Co zostaje po usunięciu wpisu") {
 		t.Errorf("while loading: %s", a.body)
 	}
 	f.set(func(s *Readiness) { s.Ready = true })
 	for _, target := range append(sitePages(), somebodysPage, "/szukaj", "/status", "/api", "/nikt", "/?search=adam", "/scammers?limit=0") {
-		if a := f.open(t, http.MethodGet, target); !strings.Contains(a.body, `<a href="/o-rejestrze">O rejestrze</a>`) {
+		if a := f.fetch(t, http.MethodGet, target); !strings.Contains(a.body, `<a href="/o-rejestrze">O rejestrze</a>`) {
 			t.Errorf("%s: %d, does not lead to it", target, a.status)
 		}
 	}
@@ -303,18 +283,18 @@ func TestPagesThatAreMeant(t *testing.T) {
 		"/Szukaj/?q=%zz": "/szukaj?q=%zz", "/Status": "/status", "/scammers/?next=//evil.example": "/scammers?next=//evil.example",
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodHead} {
-			a := f.open(t, method, target)
+			a := f.fetch(t, method, target)
 			if a.status != http.StatusMovedPermanently || a.header.Get("Location") != want || a.header.Get("Cache-Control") != "public, max-age=300" || a.body != "" {
 				t.Errorf("%s %s: %d to %q, want %q", method, target, a.status, a.header.Get("Location"), want)
 			}
 		}
-		isPage(t, target, f.open(t, http.MethodPost, target), http.StatusNotFound)
+		isPage(t, target, f.fetch(t, http.MethodPost, target), http.StatusNotFound)
 	}
 	for _, target := range []string{
 		"//evil.example", "//evil.example/", "//scammers", "//scammers/", "/\\evil.example/", "/scammers/x/", "/wpis/scammers/", "/wpis/scammers/a/b/",
 		"/wpis/SCAMMERS/s1/", somebodysPage + "/", "/wpis/status/s1/", "/wpis/scammers/a%2F..%2F..//", "/scammers%2F%2Fevil.example/", "/robots.txt/", "/scammers/%0d%0aX:y/",
 	} {
-		isPage(t, target, f.open(t, http.MethodGet, target), http.StatusNotFound)
+		isPage(t, target, f.fetch(t, http.MethodGet, target), http.StatusNotFound)
 	}
 	for _, target := range []string{"/api/", "/api/Scammers", "/api/scammers/", "/api/status/"} {
 		f.wantError(t, http.StatusNotFound, "Nie znaleziono.", http.MethodGet, target)
@@ -334,9 +314,9 @@ func TestSiteOff(t *testing.T) {
 // Assets may be kept forever: their names hold a hash of what is in them.
 func TestAssets(t *testing.T) {
 	f := serveSite(t)
-	home := f.open(t, http.MethodGet, "/").body + f.open(t, http.MethodGet, "/boty/zakresy").body + f.open(t, http.MethodGet, "/status").body
+	home := f.fetch(t, http.MethodGet, "/").body + f.fetch(t, http.MethodGet, "/boty/zakresy").body + f.fetch(t, http.MethodGet, "/status").body
 	for _, a := range f.public.site.Assets() {
-		got := f.open(t, http.MethodGet, a.Path)
+		got := f.fetch(t, http.MethodGet, a.Path)
 		if got.status != http.StatusOK || got.body != string(a.Body) || got.header.Get("Content-Type") != a.Type ||
 			got.header.Get("Cache-Control") != "public, max-age=31536000, immutable" || !strings.Contains(home, a.Path) && !strings.HasPrefix(a.Path, "/assets/share-") { // which are for chats
 			t.Errorf("%s: %d %v", a.Path, got.status, got.header)
@@ -347,11 +327,11 @@ func TestAssets(t *testing.T) {
 // The rate limit counts pages, and not what belongs to one.
 func TestPagesAreLimited(t *testing.T) {
 	f := serveSite(t, func(cfg *Config) { cfg.RateLimit = 0.001 })
-	if a := f.open(t, http.MethodGet, "/"); a.status != http.StatusOK {
+	if a := f.fetch(t, http.MethodGet, "/"); a.status != http.StatusOK {
 		t.Fatal(a.status)
 	}
-	isPage(t, "/scammers", f.open(t, http.MethodGet, "/scammers?%zz"), http.StatusTooManyRequests)
-	if a := f.open(t, http.MethodGet, f.public.site.Assets()[0].Path); a.status != http.StatusOK {
+	isPage(t, "/scammers", f.fetch(t, http.MethodGet, "/scammers?%zz"), http.StatusTooManyRequests)
+	if a := f.fetch(t, http.MethodGet, f.public.site.Assets()[0].Path); a.status != http.StatusOK {
 		t.Errorf("an asset: %d", a.status)
 	}
 }
@@ -396,7 +376,7 @@ func TestLongestReasons(t *testing.T) {
 	f.apply(events.Entry{Revision: 1, List: events.Scammers, EntryID: "long", ChatID: "77", Name: "Długi", Reason: reason,
 		Verified: true, ReportID: "R-long", ReportedAt: asOf()})
 	for _, query := range []string{"", "?part=1", "?part=2", ""} {
-		a := f.open(t, http.MethodGet, "/wpis/scammers/long"+query)
+		a := f.fetch(t, http.MethodGet, "/wpis/scammers/long"+query)
 		if strings.Count(a.body, `href="mailto:a@b"`) != links || !strings.Contains(a.body, `href="mailto:ostatni@link.example"`) {
 			t.Errorf("%q: not the whole reason in %d bytes", query, len(a.body))
 		}

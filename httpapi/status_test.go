@@ -87,7 +87,7 @@ func TestStatusOfDatabase(t *testing.T) {
 func TestStatusPageRemembers(t *testing.T) {
 	f := serveSite(t, func(cfg *Config) { cfg.Status.Database = func(context.Context) error { return nil } })
 	f.set(func(s *Readiness) { s.Ready = false })
-	if a := f.open(t, http.MethodGet, "/status"); !strings.Contains(a.body, "Rejestr nie odpowiada.") || !strings.Contains(a.body, "Nie ma jeszcze danych") {
+	if a := f.fetch(t, http.MethodGet, "/status"); !strings.Contains(a.body, "Rejestr nie odpowiada.") || !strings.Contains(a.body, "Nie ma jeszcze danych") {
 		t.Errorf("while loading: %s", a.body)
 	}
 	f.set(func(s *Readiness) { s.Ready = true })
@@ -97,7 +97,7 @@ func TestStatusPageRemembers(t *testing.T) {
 	later.Components = slices.Clone(round.Components)
 	later.Components[0].OK = true
 	f.public.record(&later)
-	if a := f.open(t, http.MethodGet, "/status"); !strings.Contains(a.body, "Dostępność 100%") || strings.Count(a.body, `class="days"`) != 1 {
+	if a := f.fetch(t, http.MethodGet, "/status"); !strings.Contains(a.body, "Dostępność 100%") || strings.Count(a.body, `class="days"`) != 1 {
 		t.Errorf("afterwards: %s", a.body)
 	}
 }
