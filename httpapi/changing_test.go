@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
 	"example.org/registry/readmodel"
 )
 
@@ -185,28 +186,10 @@ func TestAPIVersion(t *testing.T) {
 			delete(doc, name)
 		}
 	}
-	withoutTexts(doc)
+	eventstest.WithoutTexts(doc)
 	sum := sha256.Sum256([]byte(jsonText(t, doc)))
 	const want = "1.0.0 c0d6dc09e52ed77b"
 	if got := version + " " + hex.EncodeToString(sum[:8]); got != want {
 		t.Errorf("the API is %q, was %q: raise info.version of openapi.yaml if a client must change, and write the new value here", got, want)
-	}
-}
-
-// withoutTexts drops what is written for people.
-func withoutTexts(v any) {
-	switch v := v.(type) {
-	case map[string]any:
-		for name, inside := range v {
-			_, text := inside.(string)
-			if name == "x-examples" || name == "tags" || text && (name == "description" || name == "summary" || name == "title") {
-				delete(v, name)
-			}
-			withoutTexts(inside)
-		}
-	case []any:
-		for _, inside := range v {
-			withoutTexts(inside)
-		}
 	}
 }

@@ -143,26 +143,10 @@ func acceptedEvents(t *testing.T) string {
 		if err := json.Unmarshal(text, &schema); err != nil {
 			t.Fatal(file, err)
 		}
-		withoutTexts(schema)
+		eventstest.WithoutTexts(schema)
 		b, err := json.Marshal(schema) // members sorted
 		require.NoError(t, err)
 		h.Write(b)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
-}
-
-func withoutTexts(v any) {
-	switch v := v.(type) {
-	case map[string]any:
-		for name, inside := range v {
-			if _, text := inside.(string); text && (name == "description" || name == "title") {
-				delete(v, name)
-			}
-			withoutTexts(inside)
-		}
-	case []any:
-		for _, inside := range v {
-			withoutTexts(inside)
-		}
-	}
 }
