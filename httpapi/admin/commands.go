@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"example.org/registry/httpapi/body"
+	"example.org/registry/httpapi/wire"
 	"example.org/registry/readmodel"
 )
 
@@ -106,7 +107,8 @@ func (l *listener) rebuild(w http.ResponseWriter, r *http.Request) {
 		plain(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	w = withoutDeadline(w) // a read deadline would look like a disconnected client
+	w, r, done := withoutDeadline(w, r)
+	defer done()
 	rebuilt, err := l.Rebuild(r.Context(), options)
 	if err != nil {
 		fail(w, err)
@@ -180,7 +182,8 @@ func (l *listener) tombstones(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	w = withoutDeadline(w)
+	w, r, done := withoutDeadline(w, r)
+	defer done()
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	if err := write(w); err != nil {
 		l.Logger.WarnContext(r.Context(), "sending tombstones failed", "error", err)
@@ -191,7 +194,8 @@ func (l *listener) tombstones(w http.ResponseWriter, r *http.Request) {
 // createSnapshot sends 201 and the description of the snapshot in the object store. With the
 // parameter output it sends 200 and the archive itself, which is stored nowhere else.
 func (l *listener) createSnapshot(w http.ResponseWriter, r *http.Request) {
-	w = withoutDeadline(w)
+	w, r, done := withoutDeadline(w, r)
+	defer done()
 	if r.URL.Query().Has("output") {
 		l.sendArchive(w, r)
 		return
@@ -222,7 +226,8 @@ func (l *listener) sendArchive(w http.ResponseWriter, r *http.Request) {
 // export sends events, one a line. After the first one, a failure closes the connection, so that a
 // partial export never looks complete.
 func (l *listener) export(w http.ResponseWriter, r *http.Request) {
-	w = withoutDeadline(w)
+	w, r, done := withoutDeadline(w, r)
+	defer done()
 	began := false
 	err := l.Archives.Export(r.Context(), w, func() {
 		began = true
@@ -243,12 +248,23 @@ func (l *listener) export(w http.ResponseWriter, r *http.Request) {
 const writeTimeout = time.Minute
 
 // withoutDeadline removes the time limit of a request. Its client must keep receiving: each write
-// gets a deadline of its own.
-func withoutDeadline(w http.ResponseWriter) http.ResponseWriter {
+// has a limit of its own. The context ends when the client closes its side of the connection, which
+// is all that is seen of one that hangs up until the next write.
+func withoutDeadline(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, *http.Request, context.CancelFunc) {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Time{})  // a recorder in a test has none
 	_ = control.SetWriteDeadline(time.Time{}) // the same
-	return patientWriter{w, control}
+	ctx, cancel := context.WithCancel(r.Context())
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		select {
+		case <-wire.ConnOf(r).InputEnded():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return patientWriter{w, control}, r.WithContext(ctx), func() { cancel(); <-watched }
 }
 
 type patientWriter struct {
