@@ -405,10 +405,12 @@ func TestDiffers(t *testing.T) {
 	}
 }
 
-// One process keeps a copy, and a file that cannot be written is the file's error.
+// One process keeps a copy, and a file that cannot be written is the file's error, which leaves the
+// old one.
 func TestOneCopy(t *testing.T) {
 	t.Parallel()
-	_, cfg := newFake(t, 1)
+	f, cfg := newFake(t, 1)
+	cfg.Once = true
 	c, err := openCopy(t.Context(), cfg.File)
 	require.NoError(t, err)
 	if err := Run(t.Context(), cfg); !errors.Is(err, ErrKept) {
@@ -416,6 +418,14 @@ func TestOneCopy(t *testing.T) {
 	}
 	require.NoError(t, c.close())
 	var disk *DiskError
+	f.told = []byte("old")
+	require.NoError(t, errors.Join(os.WriteFile(cfg.File, f.told, 0o600), os.MkdirAll(filepath.Join(cfg.File+".part", "full"), 0o700)))
+	if err := Run(t.Context(), cfg); !errors.As(err, &disk) {
+		t.Error(err)
+	}
+	old, err := os.ReadFile(cfg.File)
+	require.NoError(t, err)
+	require.Equal(t, "old", string(old))
 	cfg.File = filepath.Join(t.TempDir(), "missing", "copy")
 	if err := Run(t.Context(), cfg); !errors.As(err, &disk) {
 		t.Error(err)
