@@ -1,6 +1,7 @@
 package projector
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,7 +53,7 @@ type displacing struct {
 // displaced is a subject whose last message may not be its true state.
 type displaced struct {
 	waits    bool          // it must be looked at
-	sequence uint64        // of the first message that displaces it and has not been looked at
+	sequence uint64        // of the first message that displaces it and has not been looked at; 0 if none
 	due      time.Time     // not before then
 	pause    time.Duration // after the last repetition; 0 before the first
 	lacks    bool          // its true state is not in the stream any more, as of the last look
@@ -75,7 +76,7 @@ func (r *restorer) restored(checkpoint uint64) uint64 {
 		checkpoint = min(checkpoint, r.unread-1)
 	}
 	for _, d := range r.subjects {
-		if d.waits {
+		if d.sequence > 0 { // a look at it may be under way
 			checkpoint = min(checkpoint, d.sequence-1)
 		}
 	}
@@ -94,8 +95,8 @@ func (r *restorer) add(subject string, sequence uint64) {
 		d = &displaced{}
 		r.subjects[subject] = d
 	}
-	if d != nil && !d.waits {
-		d.waits, d.sequence = true, sequence
+	if d != nil {
+		d.waits, d.sequence = true, cmp.Or(d.sequence, sequence)
 	}
 	r.mu.Unlock()
 	select {
@@ -139,7 +140,7 @@ func (r *restorer) step(ctx context.Context) (time.Duration, error) {
 	return time.Millisecond, err
 }
 
-// next returns some of the subjects that are due, which wait no longer, and the wait until the next
+// next returns some of the subjects that are due, to be looked at, and the wait until the next
 // one is, or 0. It forgets those that have been quiet for longer than their pause.
 func (r *restorer) next(now time.Time) (some []string, wait time.Duration) {
 	r.mu.Lock()
@@ -149,7 +150,7 @@ func (r *restorer) next(now time.Time) (some []string, wait time.Duration) {
 	}
 	for subject, d := range r.subjects {
 		switch {
-		case !d.waits && now.Sub(d.due) >= d.pause:
+		case d.sequence == 0 && now.Sub(d.due) >= d.pause:
 			delete(r.subjects, subject)
 		case !d.waits:
 		case d.due.After(now):
@@ -172,7 +173,6 @@ func (r *restorer) looked(subject string, again bool, err error) {
 	defer r.mu.Unlock()
 	d := r.subjects[subject]
 	switch now := time.Now(); {
-	case d == nil: // next has forgotten it
 	case errors.Is(err, errLacking):
 		d.waits, d.due, d.lacks = true, now.Add(lacksFor), true
 	case errors.Is(err, errRewound):
@@ -184,6 +184,9 @@ func (r *restorer) looked(subject string, again bool, err error) {
 	case again:
 		d.pause = min(max(firstPause, 2*d.pause), lastPause)
 		d.due = now.Add(d.pause)
+	}
+	if !d.waits { // nothing came during the look
+		d.sequence = 0
 	}
 }
 

@@ -207,6 +207,27 @@ func TestPutBackPauses(t *testing.T) {
 	require.Empty(t, r.subjects)
 }
 
+// A process that ends during a look leaves the subject to the next one.
+func TestLookUnderWay(t *testing.T) {
+	r := newRestorer(&Projector{cfg: Config{Erase: func() bool { return true }, RetryEvery: time.Second}})
+	look := func() {
+		some, _ := r.next(time.Now().Add(time.Hour))
+		require.Equal(t, []string{"s"}, some)
+	}
+	r.add("s", 5)
+	look()
+	require.EqualValues(t, 4, r.restored(9))
+	r.add("s", 7)
+	r.looked("s", false, nil) // it may not have seen 7
+	require.EqualValues(t, 4, r.restored(9))
+	look()
+	r.looked("s", false, errNotYet)
+	require.EqualValues(t, 4, r.restored(9))
+	look()
+	r.looked("s", false, nil)
+	require.EqualValues(t, 9, r.restored(9))
+}
+
 // An earlier message with a greater revision is not erased by a removal that is not true.
 func TestEraseOnlyWhatIsOlder(t *testing.T) {
 	s := newSystem(t)

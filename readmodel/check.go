@@ -141,8 +141,8 @@ func (l *ranking) add(r *Row) {
 	}
 }
 
-// full reports whether the rows with an equal name, all of which View.similar adds, and those with an
-// equal id fill a group. Then only a row with an equal id can displace one of them.
+// full reports whether the rows with an equal name and those with an equal id fill a group: View.similar
+// adds all with an equal name. Then only a row with an equal id can displace one of them.
 func (l *ranking) full(list int) bool {
 	ranks := &l.ranks[list]
 	return len(ranks[rankIDEqual])+len(ranks[rankNameEqual]) >= MaxGroup

@@ -95,6 +95,7 @@ func found() map[string]string {
 		"true 1; publish 7 1; publish 7 4; snapshot 0 0; purge 1 3; losedir 0 0":                                                                                        "an empty directory starts from the bucket",
 		"true 1; publish 7 1; image 0 0; publish 7 4; stop 0 0; rewind 0 0; publish 7 7; publish 7 10; start 0 0":                                                       "a rewound stream has grown",
 		"true 1; publish 7 1; publish 7 4; file 0 0; publish 7 7; publish 7 10; publish 7 13; tombstones 0 0; losestream 0 0; restore 0 0; recover 0 0; tombstones 0 0": "a server knows fewer tombstones than the file",
+		"true 1; publish 7 1; image 0 0; publish 7 4; rewind 0 0; publish 7 7; publish 7 10; kill 0 0; start 0 0":                                                       "a restart on a rewound stream that has grown",
 		"true 1; publish 7 626; file 12 54; image 2 204; displace 1 942; rewind 58 202":                                                                                 "a rewind loses a repetition only",
 		"false 1; publish 7 975; losedir 0 0; displace 71 59; image 20 595":                                                                                             "a stream of rejected events alone",
 		"true 1; publish 7 1; image 0 308; publish 14 776; losedir 8 38; publish 1 74; publish 69 25; clone 10 3":                                                       "a copy for tests keeps the stream's epoch",

@@ -44,9 +44,10 @@ func (r *reader) read(ctx context.Context, base string) error {
 		if err != nil {
 			return err
 		}
-		if gone { // from its beginning
-			*r = reader{now.Epoch, 0, map[string]json.RawMessage{}}
-			continue
+		if gone { // the next reading begins with the feed's name of then
+			was := r.epoch
+			*r = reader{}
+			return fmt.Errorf("the feed %s is gone", was)
 		}
 		for _, c := range page.Changes {
 			delete(r.lists, c.List+"/"+c.ID)
