@@ -164,8 +164,8 @@ func (rd *Reader) closed(s string, ids *[]id) (closed []Span) {
 		}
 	}
 	for token := range tokens(s) {
-		text := s[token.From:token.To]
-		for range maxLabels { // ID:https://…
+		text := strings.TrimPrefix(s[token.From:token.To], ":") // id :https://…
+		for range maxLabels {                                   // ID:https://…
 			if label := rd.label.FindString(text); label != "" {
 				text = text[len(label):]
 			}
@@ -225,18 +225,27 @@ func continues(s string, after bool) bool {
 }
 
 // beside reports whether a text has one literal id, repeated or not, and nothing else but labels and
-// separators. If it has one name as well, before or after the id, beside returns what that may be.
+// separators. If it has one name as well, before, after or between the ids, beside returns what that
+// may be.
 func (rd *Reader) beside(s string, ids []id) (only bool, names []string) {
-	if end, rest := rd.skipIDs(s, 0, ids); end > 0 {
+	first, rest := rd.skipIDs(s, 0, ids)
+	if first > 0 {
 		if rest == "" {
 			return !strings.Contains(s, "("), nil
 		}
-		names = append(names, rd.namesAfter(rest, s[end-1] == ')')...)
+		names = append(names, rd.namesAfter(rest, s[first-1] == ')')...)
 	}
 	for _, one := range ids {
 		for _, start := range rd.starts(s, one) {
-			if end, rest := rd.skipIDs(s, start, ids); end > 0 && rest == "" {
-				names = append(names, rd.namesBefore(s[:start], s[start] == '(')...)
+			if end, rest := rd.skipIDs(s, start, ids); start < first || end == 0 || rest != "" {
+				continue
+			}
+			for _, name := range rd.namesBefore(s[first:start], s[start] == '(') {
+				if first == 0 {
+					names = append(names, strings.TrimSpace(name))
+				} else {
+					names = append(names, rd.namesAfter(name, s[first-1] == ')')...)
+				}
 			}
 		}
 	}
@@ -335,7 +344,7 @@ func (rd *Reader) namesAfter(rest string, closed bool) (names []string) {
 // namesBefore returns what the name may be in what precedes an id. open says that a parenthesis begins
 // the id.
 func (rd *Reader) namesBefore(rest string, open bool) (names []string) {
-	trimmed := strings.TrimSpace(rest)
+	trimmed := strings.TrimRightFunc(rest, unicode.IsSpace)
 	if open {
 		return []string{trimmed}
 	}
@@ -343,7 +352,7 @@ func (rd *Reader) namesBefore(rest string, open bool) (names []string) {
 		names = append(names, trimmed)
 	}
 	if r, size := utf8.DecodeLastRuneInString(trimmed); strings.ContainsRune(separators, r) {
-		names = append(names, strings.TrimSpace(trimmed[:len(trimmed)-size]))
+		names = append(names, strings.TrimRightFunc(trimmed[:len(trimmed)-size], unicode.IsSpace))
 	}
 	if inner, ok := inParentheses(trimmed); ok {
 		names = append(names, inner)
@@ -352,7 +361,7 @@ func (rd *Reader) namesBefore(rest string, open bool) (names []string) {
 }
 
 func inParentheses(s string) (inner string, ok bool) {
-	if len(s) < 2 || s[0] != '(' || s[len(s)-1] != ')' {
+	if s = strings.TrimSpace(s); len(s) < 2 || s[0] != '(' || s[len(s)-1] != ')' {
 		return "", false
 	}
 	return strings.TrimSpace(s[1 : len(s)-1]), true

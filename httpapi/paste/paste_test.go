@@ -53,6 +53,11 @@ func TestLiterals(t *testing.T) {
 		{one + "(Ala)", one, "Ala"},
 		{one + " - Ala -", one, "- Ala -=Ala -"},
 		{one + "Ala", "", ""},
+		{one + " Ala " + one, one, "Ala " + one + "=Ala"},
+		{one + ", (Ala) " + one, one, "(Ala) " + one + "=(Ala)"},
+		{one + " (Ala)" + one, one, "(Ala)" + one + "=Ala"},
+		{one + "Ala " + one, one, one + "Ala"},
+		{"id :https://discord.com/users/" + one, one, "only"},
 	} {
 		p := rd.Read(c.text, "")
 		got := strings.Join(p.Beside, "=")

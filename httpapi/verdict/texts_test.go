@@ -129,6 +129,7 @@ func TestTexts(t *testing.T) {
 		{"Zielony Kefir(" + kefirID + ")", Trusted, ByID},
 		{kefirID + " (Zielony Kefir)", Trusted, ByID},
 		{kefirID + "|Zielony Kefir", Trusted, ByID},
+		{kefirID + " (Zielony Kefir)\n" + t18, Trusted, ByID},
 		{"Agent 7 " + agentID, Trusted, ByID},
 		{"Maja (PL) - " + agentID2, Trusted, ByID},
 		{"bartek 990001112223334466", Trusted, ByID},
