@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"example.org/registry/events/eventstest"
 	"example.org/registry/httpapi/internal/apitest"
 	"example.org/registry/httpapi/internal/bounds"
 )
@@ -102,7 +103,7 @@ func TestMinSequenceWaits(t *testing.T) {
 	f := serve(t)
 	got := make(chan *response)
 	go func() { got <- f.get(t, "/api/donate/status?id=d-1", minSeqHeader, apitest.Sequence(1)) }()
-	eventually(t, func() bool { return f.public.gate.waiting.count() == 1 })
+	eventstest.Until(t, func() bool { return f.public.gate.waiting.count() == 1 })
 	f.apply(apitest.People()[0])
 	if a := <-got; a.status != http.StatusOK || a.header.Get("Registry-Sequence") != apitest.Sequence(1) {
 		t.Errorf("%d %v", a.status, a.header)
@@ -155,7 +156,7 @@ func TestMinSequenceCrowd(t *testing.T) {
 	p.most = 1
 	got := make(chan *response)
 	go func() { got <- f.get(t, "/api/scammers", minSeqHeader, apitest.Sequence(1)) }()
-	eventually(t, func() bool { return p.count() == 1 })
+	eventstest.Until(t, func() bool { return p.count() == 1 })
 	f.apply(apitest.People()[0])
 	if a := <-got; a.status != http.StatusOK {
 		t.Errorf("the 256th: %d", a.status)
@@ -181,10 +182,10 @@ func TestReaderGoesAway(t *testing.T) {
 		if _, err := io.WriteString(conn, "GET "+request+"Host: x\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, func() bool { return waiting() == 1 })
+		eventstest.Until(t, func() bool { return waiting() == 1 })
 		_ = conn.SetLinger(0) // Close resets
 		_ = conn.Close()
-		eventually(t, func() bool { return waiting() == 0 })
+		eventstest.Until(t, func() bool { return waiting() == 0 })
 	}
 }
 
@@ -198,7 +199,7 @@ func TestSearchesAreBounded(t *testing.T) {
 	for _, target := range []string{"/api/scammers?search=adam", "/api/check?search=adam"} {
 		go func() { got <- f.get(t, target) }()
 	}
-	eventually(t, func() bool { return f.public.searches.count() == 2 })
+	eventstest.Until(t, func() bool { return f.public.searches.count() == 2 })
 	a := f.wantError(t, http.StatusServiceUnavailable, "Serwer jest przeciążony.", http.MethodGet, "/api/legit?search=adam")
 	if a.header.Get("Retry-After") != "1" {
 		t.Errorf("%v", a.header)
@@ -297,7 +298,7 @@ func TestSearchOverload(t *testing.T) {
 	for range 3 {
 		go enter()
 	}
-	eventually(t, func() bool { return s.waiting.Load() == 3 })
+	eventstest.Until(t, func() bool { return s.waiting.Load() == 3 })
 	go enter()
 	expect("one too many", errBusy, 1)
 	count(2, 3)
@@ -320,7 +321,7 @@ func TestSearchOverload(t *testing.T) {
 	}
 	count(1, 0)
 	go enter() // waits
-	eventually(t, func() bool { return s.waiting.Load() == 1 })
+	eventstest.Until(t, func() bool { return s.waiting.Load() == 1 })
 	go enter()
 	expect("a second one who waits in overload", errBusy, 1)
 	leaves[2]()

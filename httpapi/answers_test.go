@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
 	"example.org/registry/httpapi/internal/apitest"
 )
 
@@ -107,7 +108,7 @@ func TestBudgetIsGivenBack(t *testing.T) {
 		_, _ = c.Read(make([]byte, 100))
 		_ = c.Close()
 	}
-	eventually(t, func() bool { return f.public.answers.Used() == 0 })
+	eventstest.Until(t, func() bool { return f.public.answers.Used() == 0 })
 }
 
 // A body that readers share counts once.
@@ -126,7 +127,7 @@ func TestSharedBodyCountsOnce(t *testing.T) {
 		_, err = io.WriteString(c, "GET /api/scammers?limit=60 HTTP/1.1\r\nHost: x\r\n\r\n")
 		require.NoError(t, err)
 	}
-	eventually(t, func() bool { return f.public.metrics.inFlight() == 40 })
+	eventstest.Until(t, func() bool { return f.public.metrics.inFlight() == 40 })
 	if used := f.public.answers.Used(); used < int64(size) || used > int64(size)*3/2 {
 		t.Errorf("40 readers of one body of %d bytes count %d", size, used)
 	}

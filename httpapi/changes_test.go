@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
 	"example.org/registry/httpapi/internal/apitest"
 )
 
@@ -136,7 +137,7 @@ func TestChangesAhead(t *testing.T) {
 	answers := make(chan *response)
 	ask := func(target string) {
 		go func() { answers <- f.get(t, target) }()
-		eventually(t, func() bool { return f.public.gate.waiting.count() == 1 })
+		eventstest.Until(t, func() bool { return f.public.gate.waiting.count() == 1 })
 	}
 	ask(changesOf + "?since=" + apitest.Sequence(1))
 	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "s1"})

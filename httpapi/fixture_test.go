@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
 	"example.org/registry/httpapi/internal/apitest"
 	"example.org/registry/httpapi/wire"
 	"example.org/registry/readmodel"
@@ -30,7 +31,7 @@ type fixture struct {
 	state    atomic.Pointer[Readiness]
 	public   *Public
 	registry *prometheus.Registry
-	log      *apitest.Log
+	log      *eventstest.Log
 	addr     string
 	client   *http.Client
 	contract *contract
@@ -43,7 +44,7 @@ func serve(t testing.TB, mutate ...func(*Config)) *fixture {
 	t.Helper()
 	f := &fixture{
 		model: readmodel.New(), render: readmodel.NewRenderer(), registry: prometheus.NewRegistry(),
-		log: &apitest.Log{}, contract: newContract(t),
+		log: &eventstest.Log{}, contract: newContract(t),
 	}
 	f.state.Store(&Readiness{Ready: true, AsOf: asOf()})
 	f.model.NameFeed(apitest.Epoch, false)
@@ -175,19 +176,4 @@ func (f *fixture) wantError(t testing.TB, status int, text, method, target strin
 		t.Errorf("%s %s: %d %s, want %d %s", method, target, a.status, a.body, status, want)
 	}
 	return a
-}
-
-// eventually waits until the condition holds.
-func eventually(t testing.TB, holds func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	timeout := time.After(20 * time.Second)
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-timeout:
-			t.Fatal("never happened")
-		}
-	}
 }

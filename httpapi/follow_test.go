@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
 	"example.org/registry/httpapi/internal/apitest"
 )
 
@@ -109,7 +110,7 @@ func TestLongPoll(t *testing.T) {
 	answers := make(chan *response)
 	poll := func(target string) {
 		go func() { answers <- f.get(t, target) }()
-		eventually(t, func() bool { return f.public.followers.waiting.count() == 1 })
+		eventstest.Until(t, func() bool { return f.public.followers.waiting.count() == 1 })
 	}
 	poll(changesOf + "?wait=25&since=" + apitest.Sequence(0))
 	f.apply(events.Views{Revision: 1, List: events.Scammers, EntryID: "s1", Views: 11})
@@ -135,7 +136,7 @@ func TestLongPoll(t *testing.T) {
 	if a := <-answers; a.status != http.StatusGone {
 		t.Errorf("another stream: %d %s", a.status, a.body)
 	}
-	eventually(t, func() bool { return f.public.followers.waiting.count() == 0 })
+	eventstest.Until(t, func() bool { return f.public.followers.waiting.count() == 0 })
 }
 
 // Everybody who waits gets an answer when the server stops or what it has is too old; a reader that
@@ -147,7 +148,7 @@ func TestLongPollEnds(t *testing.T) {
 	for range 2 {
 		go func() { answers <- f.get(t, target) }()
 	}
-	eventually(t, func() bool { return f.public.followers.waiting.count() == 2 })
+	eventstest.Until(t, func() bool { return f.public.followers.waiting.count() == 2 })
 	f.wantError(t, http.StatusServiceUnavailable, "Serwer jest przeciążony.", http.MethodGet, target)
 	f.set(func(s *Readiness) { s.Ready = false })
 	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "s1"})
@@ -169,17 +170,17 @@ func TestLongPollEnds(t *testing.T) {
 		}
 		left <- err
 	}()
-	eventually(t, func() bool { return f.public.followers.waiting.count() == 1 })
+	eventstest.Until(t, func() bool { return f.public.followers.waiting.count() == 1 })
 	cancel()
 	if <-left == nil {
 		t.Error("the reader did not leave")
 	}
 	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "s2"}) // without a reset of the connection, the answer tells
-	eventually(t, func() bool { return f.public.followers.waiting.count() == 0 })
+	eventstest.Until(t, func() bool { return f.public.followers.waiting.count() == 0 })
 
 	target = changesOf + "?wait=25&since=" + apitest.Sequence(2)
 	go func() { answers <- f.get(t, target) }()
-	eventually(t, func() bool { return f.public.followers.waiting.count() == 1 })
+	eventstest.Until(t, func() bool { return f.public.followers.waiting.count() == 1 })
 	f.public.EndFollowing()
 	for range 2 {
 		if a := <-answers; a.status != http.StatusOK || !strings.HasSuffix(a.body, `"changes":[]}`) {
@@ -202,7 +203,7 @@ func TestWaitEndsAtOnce(t *testing.T) {
 		q := feedQuery{epoch: v.Epoch(), since: v.Sequence(), wait: time.Hour}
 		r := httptest.NewRequestWithContext(ctx, http.MethodGet, changesOf, nil)
 		go func() { ended <- f.public.followers.await(r, &q, gone) }()
-		eventually(t, func() bool { return f.public.followers.waiting.count() == 1 })
+		eventstest.Until(t, func() bool { return f.public.followers.waiting.count() == 1 })
 		if end(); <-ended != nil {
 			t.Error("it waits on")
 		}
@@ -246,7 +247,7 @@ func TestFollow(t *testing.T) {
 	f.model.NameFeed("other", false)
 	s.ended()
 	later.ended()
-	eventually(t, func() bool { return f.public.followers.following.count() == 0 })
+	eventstest.Until(t, func() bool { return f.public.followers.following.count() == 0 })
 }
 
 // A follower that leaves is forgotten at once, also when nothing happens; one that has only closed
@@ -280,7 +281,7 @@ func TestFollowerLeaves(t *testing.T) {
 	read("event: remove")
 	s.want(at(1), "remove", "")
 	s.stop()
-	eventually(t, func() bool { return f.public.followers.following.count() == 1 })
+	eventstest.Until(t, func() bool { return f.public.followers.following.count() == 1 })
 }
 
 // Once too few entries are left nothing is told to anybody: not to those who follow, nor to those
@@ -295,7 +296,7 @@ func TestTooFewToFollow(t *testing.T) {
 	for _, target := range []string{changesOf + "?since=" + apitest.Sequence(1), changesOf + "?wait=25&since=" + apitest.Sequence(0)} {
 		go func() { answers <- f.get(t, target) }()
 	}
-	eventually(t, func() bool {
+	eventstest.Until(t, func() bool {
 		return f.public.followers.waiting.count() == 1 && f.public.gate.waiting.count() == 1
 	})
 	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "s1"})
@@ -329,7 +330,7 @@ func TestBadFollow(t *testing.T) {
 	get(http.StatusServiceUnavailable, "Serwer jest przeciążony.", changesOf+"/events?since=0")
 	f.public.EndFollowing()
 	s.ended()
-	eventually(t, func() bool { return f.public.followers.following.count() == 0 })
+	eventstest.Until(t, func() bool { return f.public.followers.following.count() == 0 })
 	get(http.StatusServiceUnavailable, "Serwer jest przeciążony.", changesOf+"/events?since=0")
 }
 
@@ -389,7 +390,7 @@ func TestSlowFollower(t *testing.T) {
 	n := 0
 	for ; f.public.followers.following.count() == 2; n++ {
 		f.apply(fat(n % 100))
-		eventually(t, func() bool { return f.public.followers.news.Load().view.Load().LastChange() == at(n+1) })
+		eventstest.Until(t, func() bool { return f.public.followers.news.Load().view.Load().LastChange() == at(n+1) })
 		if n > 2000 {
 			t.Fatal("a follower that reads nothing is still there")
 		}
@@ -453,7 +454,7 @@ func TestFollowerCatchesUp(t *testing.T) {
 			last := first
 			for ; last < first+20; last++ { // more than the connection takes
 				f.apply(fat(int(last)))
-				eventually(t, func() bool { return f.public.followers.news.Load().view.Load().LastChange() == last })
+				eventstest.Until(t, func() bool { return f.public.followers.news.Load().view.Load().LastChange() == last })
 			}
 			for seq := first; seq < last; seq++ {
 				e, ok := s.next()
@@ -463,6 +464,6 @@ func TestFollowerCatchesUp(t *testing.T) {
 			}
 		}
 		conn.Close()
-		eventually(t, func() bool { return f.public.followers.following.count() == 0 })
+		eventstest.Until(t, func() bool { return f.public.followers.following.count() == 0 })
 	}
 }

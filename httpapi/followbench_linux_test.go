@@ -10,6 +10,7 @@ import (
 	"time"
 	"unsafe"
 
+	"example.org/registry/events/eventstest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -35,7 +36,7 @@ func gather(b *testing.B, p *Public, addr string, n int) crowd {
 		}
 		c[i] = fd
 	}
-	eventually(b, func() bool { return p.followers.following.count() == n })
+	eventstest.Until(b, func() bool { return p.followers.following.count() == n })
 	c.arrived(b) // ticks
 	return c
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
 	"example.org/registry/httpapi/internal/apitest"
 	"example.org/registry/httpapi/wire"
 	"example.org/registry/readmodel"
@@ -125,7 +126,7 @@ func (f *fixture) followerInAnEvent(t testing.TB) io.Reader {
 	}
 	before := testutil.ToFloat64(f.public.followers.pages)
 	f.fill(t)
-	eventually(t, func() bool { return testutil.ToFloat64(f.public.followers.pages) == before+1 })
+	eventstest.Until(t, func() bool { return testutil.ToFloat64(f.public.followers.pages) == before+1 })
 	return conn
 }
 
@@ -140,7 +141,7 @@ func TestStreamEndsInAnEvent(t *testing.T) {
 		t.Errorf("%v after %q", err, body[max(0, len(body)-60):])
 	}
 	requests := f.public.metrics.requests.WithLabelValues("/api/changes/:epoch/events", "200", "")
-	eventually(t, func() bool { return testutil.ToFloat64(requests) == 1 })
+	eventstest.Until(t, func() bool { return testutil.ToFloat64(requests) == 1 })
 }
 
 // A reader that was up to date and falls 1 MiB behind is cut off after a whole event.
@@ -150,7 +151,7 @@ func TestFollowerFarBehind(t *testing.T) {
 	for n := range 100 {
 		f.apply(fat(1000 + n))
 	}
-	eventually(t, func() bool { return f.public.followers.news.Load().view.Load().LastChange() == at(130) })
+	eventstest.Until(t, func() bool { return f.public.followers.news.Load().view.Load().LastChange() == at(130) })
 	body, err := io.ReadAll(readFollow(t, conn).resp.Body)
 	if err != nil || !strings.HasSuffix(string(body), "\n\n") || strings.Contains(string(body), "fat1000") {
 		t.Errorf("%v after %q", err, body[max(0, len(body)-60):])
@@ -167,7 +168,7 @@ func TestStopEndsCatchingUp(t *testing.T) {
 		f.apply(fat(n))
 	}
 	conn := rawFollow(t, f.addr, at(0))
-	eventually(t, func() bool { return f.public.followers.following.count() == 1 })
+	eventstest.Until(t, func() bool { return f.public.followers.following.count() == 1 })
 	f.public.EndFollowing()
 	body, err := io.ReadAll(readFollow(t, conn).resp.Body)
 	if err == nil && strings.Contains(string(body), fmt.Sprintf("id: %d\n", at(100))) {

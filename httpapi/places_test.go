@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"example.org/registry/events/eventstest"
 	"example.org/registry/httpapi/internal/apitest"
 )
 
@@ -131,7 +132,7 @@ func TestShareOfPlaces(t *testing.T) {
 		for range share {
 			go ask("198.51.100.1")
 		}
-		eventually(t, func() bool { return c.places.count() == share })
+		eventstest.Until(t, func() bool { return c.places.count() == share })
 		headers := []string{"X-Forwarded-For", "198.51.100.1"}
 		if c.header != "" {
 			headers = append(headers, minSeqHeader, c.header)
@@ -141,11 +142,11 @@ func TestShareOfPlaces(t *testing.T) {
 			t.Errorf("%s: %v", kind, a.header)
 		}
 		go ask("198.51.100.2")
-		eventually(t, func() bool { return c.places.count() == share+1 })
+		eventstest.Until(t, func() bool { return c.places.count() == share+1 })
 	}
 	cancel()
 	f.apply(apitest.People()[:5]...)
 	for _, p := range []*places{f.public.followers.following, f.public.followers.waiting, f.public.gate.waiting} {
-		eventually(t, func() bool { return p.count() == 0 })
+		eventstest.Until(t, func() bool { return p.count() == 0 })
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.org/registry/events/eventstest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -31,7 +32,7 @@ func TestRequestLog(t *testing.T) {
 		require.NoError(t, err)
 		resp.Body.Close()
 	}
-	eventually(t, func() bool { return strings.Count(f.log.String(), "msg=request ") == 4 })
+	eventstest.Until(t, func() bool { return strings.Count(f.log.String(), "msg=request ") == 4 })
 	log := f.log.String()
 	for _, want := range []string{"route=/api/check status=200 ms=", "route=/api/chat/avatar/:chatUserId status=200", "route=none status=404", "route=/api/check status=400", "requestId=a1b2c3d4e5f6"} {
 		if !strings.Contains(log, want) {

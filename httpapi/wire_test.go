@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.org/registry/events/eventstest"
 	"example.org/registry/httpapi/internal/apitest"
 	"example.org/registry/httpapi/upstream"
 	"example.org/registry/httpapi/wire"
@@ -209,7 +210,7 @@ func TestHalfClosedReaders(t *testing.T) {
 	waiting := func() bool {
 		return upstreams.Load() == 2 && f.public.searches.count() == 4 && f.public.gate.waiting.count() == 1
 	}
-	eventually(t, waiting)
+	eventstest.Until(t, waiting)
 	time.Sleep(100 * time.Millisecond) // for the ends of input to arrive
 	if !waiting() {
 		t.Error("some wait no longer")

@@ -25,7 +25,7 @@ func BenchmarkCatchUp(b *testing.B) {
 	var took time.Duration
 	for b.Loop() {
 		s.tune = productionPace
-		s.log = &logBuffer{}
+		s.log = &eventstest.Log{}
 		start := time.Now()
 		s.start()
 		s.progress("caught up", func(p Progress) bool { return p.CaughtUp })

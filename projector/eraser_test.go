@@ -227,7 +227,7 @@ func newSystemOn(s *system) *system {
 	other := *s
 	other.path = filepath.Join(s.t.TempDir(), "registry.db")
 	other.tune = nil
-	other.log = &logBuffer{}
+	other.log = &eventstest.Log{}
 	return &other
 }
 
@@ -239,9 +239,9 @@ func TestEraseIsRefused(t *testing.T) {
 	e := eventstest.Entries(1, 3)[0]
 	s.reach(s.publish(eventstest.Listed(e, 1), removal(e, "r")))
 	s.progress("counted", func(p Progress) bool { return p.SubjectsNotErased == 1 })
-	s.until("logged", func() bool { return s.log.count("cannot be erased") == 1 })
+	s.until("logged", func() bool { return s.log.Count("cannot be erased") == 1 })
 	s.reach(s.publish(eventstest.Listed(e, 2)))
-	if s.log.count("cannot be erased") != 1 || strings.Contains(s.log.String(), e.EntryID) {
+	if s.log.Count("cannot be erased") != 1 || strings.Contains(s.log.String(), e.EntryID) {
 		t.Error(s.log.String())
 	}
 }

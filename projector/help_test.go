@@ -1,7 +1,6 @@
 package projector
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -50,7 +48,7 @@ type system struct {
 	tune  func(*Config)
 
 	beforeRun func(*Projector)
-	log       *logBuffer
+	log       *eventstest.Log
 	stop      func() error
 }
 
@@ -66,7 +64,7 @@ func newSystem(t testing.TB) *system {
 // newSystemIn is newSystem for a test that is parallel already.
 func newSystemIn(t testing.TB) *system {
 	t.Helper()
-	s := &system{t: t, dir: t.TempDir(), path: filepath.Join(t.TempDir(), "registry.db"), log: &logBuffer{}}
+	s := &system{t: t, dir: t.TempDir(), path: filepath.Join(t.TempDir(), "registry.db"), log: &eventstest.Log{}}
 	var err error
 	if s.addr, err = eventstest.Address(); err != nil { // the broker may come back to it
 		t.Fatal(err)
@@ -333,23 +331,3 @@ func (s *system) replayTo(last uint64) *readmodel.Model {
 		m.Apply(records, seq)
 	}
 }
-
-// logBuffer takes a log from many goroutines.
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-func (l *logBuffer) count(text string) int { return strings.Count(l.String(), text) }

@@ -37,7 +37,7 @@ func TestMirror(t *testing.T) {
 	s.start()
 	v := s.reach(last)
 	s.progress("complete as of now", func(p Progress) bool { return p.CaughtUp && p.LastError == "" && p.AsOf.After(began) })
-	if n := s.log.count("stream differs"); n > 0 {
+	if n := s.log.Count("stream differs"); n > 0 {
 		t.Errorf("%d differences: %s", n, s.log.String())
 	}
 	require.NoError(t, s.js.DeleteStream(context.Background(), "FAR"))

@@ -91,7 +91,7 @@ func TestDisplacedPosition(t *testing.T) {
 	s.start()
 	is := s.settled(0)
 	require.Equal(t, v.Epoch(), is.Epoch())
-	require.Equal(t, 1, s.log.count("reading again from an earlier one"))
+	require.Equal(t, 1, s.log.Count("reading again from an earlier one"))
 	s.inspect()
 }
 

@@ -100,7 +100,7 @@ func TestCatchUp(t *testing.T) {
 	})
 	release()
 	s.reach(last)
-	if n := s.log.count("caught up with the stream"); n != 1 {
+	if n := s.log.Count("caught up with the stream"); n != 1 {
 		t.Errorf("caught up %d times", n)
 	}
 	s.inspect()

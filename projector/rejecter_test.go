@@ -86,7 +86,7 @@ func TestRejections(t *testing.T) {
 			t.Errorf("%s: the copy has a message id", test.name)
 		}
 	}
-	if n := s.log.count("event rejected"); n != len(rejected) {
+	if n := s.log.Count("event rejected"); n != len(rejected) {
 		t.Errorf("%d lines about %d rejections", n, len(rejected))
 	}
 	if p := s.p.Progress(); p.RejectedHere != uint64(len(rejected)) || p.LastError != "" {
@@ -97,7 +97,7 @@ func TestRejections(t *testing.T) {
 
 // A backend's mistakes are logged one by one, and a flood of them does not fill the disk with lines.
 func TestFewLinesOfManyRejections(t *testing.T) {
-	var log logBuffer
+	var log eventstest.Log
 	cfg := Config{ReadOnly: true, Logger: slog.New(slog.NewTextHandler(&log, nil))}.withDefaults()
 	r := newRejecter(cfg, leader.Stream{}, &tracker{}, cfg.Logger)
 	bad := slices.Repeat([]rejection{{Copy: rejected.Copy{Sequence: 1}}}, 5000)
@@ -105,15 +105,15 @@ func TestFewLinesOfManyRejections(t *testing.T) {
 	for n := range 20 {
 		require.NoError(t, r.add(t.Context(), "e", bad))
 		if n == 0 {
-			require.GreaterOrEqual(t, log.count("event rejected"), loggedAtOnce)
+			require.GreaterOrEqual(t, log.Count("event rejected"), loggedAtOnce)
 		}
 	}
-	if n, most := log.count("event rejected"), loggedAtOnce+1+int(time.Since(began).Seconds()*logged); n > most {
+	if n, most := log.Count("event rejected"), loggedAtOnce+1+int(time.Since(began).Seconds()*logged); n > most {
 		t.Errorf("%d lines, more than %d", n, most)
 	}
 	r.lines = rate.NewLimiter(1, 1) // some time later
 	require.NoError(t, r.add(t.Context(), "e", bad[:1]))
-	require.Equal(t, 1, log.count("unlogged="), "how many had no line")
+	require.Equal(t, 1, log.Count("unlogged="), "how many had no line")
 }
 
 // A copy names the message that a backend sent, unless its id is none that an event may have.
@@ -283,10 +283,10 @@ func TestPanicCostsOneEvent(t *testing.T) {
 		t.Errorf("the event after a panic: %v", err)
 	}
 	// A message that speaks of a donation keeps its own words out of the log.
-	var log logBuffer
+	var log eventstest.Log
 	d = decoder{log: slog.New(slog.NewTextHandler(&log, nil))}
 	m.Data = bytes.Replace(payload, []byte("{"), []byte(`{"donationId":"d",`), 1)
-	if _, err := d.record(m); err == nil || log.count("caused a panic") != 1 || log.count(subject+" ") != 0 {
+	if _, err := d.record(m); err == nil || log.Count("caused a panic") != 1 || log.Count(subject+" ") != 0 {
 		t.Errorf("%v: %s", err, log.String())
 	}
 	if got := headerText("a\r\nb\x00" + strings.Repeat("ż", 500)); len(got) > 190 || strings.ContainsAny(got, "\r\n\x00") {

@@ -91,7 +91,7 @@ func TestStoreAway(t *testing.T) {
 	mu.Unlock()
 	s.reach(last)
 	s.progress("well again", func(p Progress) bool { return p.LastError == "" })
-	if n := s.log.count("store cannot be written"); n != 1 {
+	if n := s.log.Count("store cannot be written"); n != 1 {
 		t.Errorf("%d log lines", n)
 	}
 	s.inspect()

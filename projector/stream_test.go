@@ -144,7 +144,7 @@ func TestLesserDifferences(t *testing.T) {
 	s.reach(s.publish(eventstest.Events(3, 1)...))
 	require.NoError(t, s.nc.ForceReconnect())
 	s.reach(s.publish(eventstest.Events(6, 1)[3:]...))
-	if n := s.log.count("stream differs"); n != 5 {
+	if n := s.log.Count("stream differs"); n != 5 {
 		t.Errorf("%d warnings", n)
 	}
 }
@@ -180,7 +180,7 @@ func TestEachDifferenceIsOneWarning(t *testing.T) {
 	s := newSystem(t)
 	for option, change := range tests {
 		eventstest.Stream(t, s.js, change)
-		var log logBuffer
+		var log eventstest.Log
 		p := New(Config{JetStream: s.js, History: events.DefaultHistory, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		if err := p.acceptStream(s.info(events.DefaultStream)); err != nil {
 			t.Errorf("%s: %v", option, err)
@@ -190,7 +190,7 @@ func TestEachDifferenceIsOneWarning(t *testing.T) {
 			want = 0
 		}
 		named := strings.Contains(log.String(), "option=\""+option+"\"") || strings.Contains(log.String(), "option="+option+" ")
-		if log.count("stream differs") != want || want > 0 && !named {
+		if log.Count("stream differs") != want || want > 0 && !named {
 			t.Errorf("%q: logged %s", option, log.String())
 		}
 		require.NoError(t, s.js.DeleteStream(context.Background(), events.DefaultStream))
@@ -239,7 +239,7 @@ func TestUnusableWhileServing(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.away()
-	s.log = &logBuffer{}
+	s.log = &eventstest.Log{}
 	s.start()
 	s.progress("served from the store", func(p Progress) bool { return p.CaughtUp })
 	s.back()

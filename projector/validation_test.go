@@ -170,15 +170,15 @@ func TestValidationRefused(t *testing.T) {
 	nc, err := nats.Connect(b.ClientURL(), nats.UserInfo("old", "secret"))
 	require.NoError(t, err)
 	defer nc.Close()
-	var log logBuffer
+	var log eventstest.Log
 	stop, err := ServeValidation(nc, nil, slog.New(slog.NewTextHandler(&log, nil)))
 	require.NoError(t, err)
 	defer stop()
 	s := &system{t: t}
-	s.until("the refusal is logged", func() bool { return log.count("does not answer on registry-validate") > 0 })
+	s.until("the refusal is logged", func() bool { return log.Count("does not answer on registry-validate") > 0 })
 	require.NoError(t, nc.ForceReconnect())
 	s.until("the user is connected again", func() bool { return nc.Stats().Reconnects == 1 && nc.Flush() == nil })
-	if log.count("\n") != 1 {
+	if log.Count("\n") != 1 {
 		t.Error(log.String())
 	}
 }

@@ -113,7 +113,7 @@ func TestNoJetStream(t *testing.T) {
 		return p.LastError == "The broker does not answer about the stream: it has no JetStream, or this user may not use it."
 	})
 	const said = "broker does not answer about the stream; nothing is saved, so nothing is served until it answers"
-	if n := s.log.count(said); n != 1 || s.log.count("the last state is served") != 0 {
+	if n := s.log.Count(said); n != 1 || s.log.Count("the last state is served") != 0 {
 		t.Errorf("%d lines", n)
 	}
 	s.mustStop()
@@ -125,15 +125,15 @@ func TestMeanwhile(t *testing.T) {
 	s.away()
 	s.start()
 	s.until("nothing to serve", func() bool {
-		return s.log.count("broker cannot be reached; nothing is saved, so nothing is served") == 1
+		return s.log.Count("broker cannot be reached; nothing is saved, so nothing is served") == 1
 	})
 	s.back()
 	s.reach(s.publish(eventstest.Events(5, 1)...))
 	s.away()
-	s.until("the last state", func() bool { return s.log.count("; the last state is served") == 1 })
+	s.until("the last state", func() bool { return s.log.Count("; the last state is served") == 1 })
 	s.mustStop()
 	s.start()
-	s.until("the saved one", func() bool { return s.log.count("; the saved state will be served") == 1 })
+	s.until("the saved one", func() bool { return s.log.Count("; the saved state will be served") == 1 })
 	s.progress("served", func(p Progress) bool { return p.CaughtUp })
 }
 

@@ -8,8 +8,10 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
+	"pgregory.net/rapid"
 )
 
 // all reports whether all tests run at full length: REGISTRY_TESTS=all, which .ci/run sets.
@@ -70,6 +72,16 @@ func Address() (string, error) {
 		return address, l.Close()
 	}
 	return "", fmt.Errorf("no free port from %d to %d", firstPort, firstPort+numPorts)
+}
+
+// Until waits until something is so, for at most a minute.
+func Until(t rapid.TB, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it never is")
+		}
+	}
 }
 
 // ClientLeak ignores a goroutine that the client library leaks: if an ObjectStore.Put ends before

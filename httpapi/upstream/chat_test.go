@@ -22,7 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/registry/events"
-	"example.org/registry/httpapi/internal/apitest"
+	"example.org/registry/events/eventstest"
 )
 
 const (
@@ -56,12 +56,12 @@ func newChatServer(t testing.TB) *chatServer {
 // fixture is Services and what they log.
 type fixture struct {
 	*Services
-	log *apitest.Log
+	log *eventstest.Log
 }
 
 func serve(t testing.TB, mutate ...func(*Config)) *fixture {
 	t.Helper()
-	f := &fixture{log: &apitest.Log{}}
+	f := &fixture{log: &eventstest.Log{}}
 	cfg := Config{Logger: slog.New(slog.NewTextHandler(f.log, nil))}
 	for _, m := range mutate {
 		m(&cfg)

@@ -11,9 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.org/registry/events/eventstest"
 	"github.com/stretchr/testify/require"
-
-	"example.org/registry/httpapi/internal/apitest"
 )
 
 // asked is a component that counts.
@@ -38,7 +37,7 @@ func hung(d time.Duration) func(context.Context) error {
 }
 
 // rounds over components that need no network, for tests in a bubble. The cleanup is the caller's.
-func roundsOf(t *testing.T, log *apitest.Log, components ...*asked) (*statusRounds, *background) {
+func roundsOf(t *testing.T, log *eventstest.Log, components ...*asked) (*statusRounds, *background) {
 	t.Helper()
 	logger := slog.New(slog.NewTextHandler(log, nil))
 	work := newBackground(logger)
@@ -60,7 +59,7 @@ func must(t testing.TB, s *Status, err error) []Component {
 func TestStatusIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		good, bad := &asked{then: hung(time.Second)}, &asked{then: func(context.Context) error { return errors.New("down") }}
-		s, work := roundsOf(t, &apitest.Log{}, good, bad)
+		s, work := roundsOf(t, &eventstest.Log{}, good, bad)
 		defer work.close()
 		everybody := func() {
 			var group sync.WaitGroup
@@ -100,7 +99,7 @@ func TestAnswerIsNotLost(t *testing.T) {
 // asked again while it hangs, and is well again when it answers.
 func TestStatusOfWhatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		log := &apitest.Log{}
+		log := &eventstest.Log{}
 		ignores := &asked{then: hung(40 * time.Second)}
 		heeds := &asked{then: deaf}
 		s, work := roundsOf(t, log, ignores, &asked{}, heeds, &asked{})
@@ -140,7 +139,7 @@ func TestStatusOfWhatHangs(t *testing.T) {
 func TestStatusOutlivesItsFirstReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := &asked{then: hung(3 * time.Second)}
-		s, work := roundsOf(t, &apitest.Log{}, slow)
+		s, work := roundsOf(t, &eventstest.Log{}, slow)
 		defer work.close()
 		ctx, leave := context.WithCancel(t.Context())
 		first := make(chan error)

@@ -53,7 +53,7 @@ func TestSimulation(t *testing.T) {
 				t.Log("\n" + w.log.String())
 			}
 			if len(w.bad) > 0 {
-				t.Fatalf("FOUND seed %d after %s: %s\n%s", seed, time.Since(began).Round(time.Millisecond), w.bad[0], w.log.tail())
+				t.Fatalf("FOUND seed %d after %s: %s\n%s", seed, time.Since(began).Round(time.Millisecond), w.bad[0], w.tail())
 			}
 		})
 	}

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.org/registry/events/eventstest"
 	"example.org/registry/readmodel"
 )
 
@@ -25,7 +25,7 @@ type world struct {
 	rng    *rand.Rand
 	dir    string // of the server's data, and for temporary files
 	tally  *tally
-	log    logBuffer
+	log    eventstest.Log
 	began  time.Time // of the day
 	render *readmodel.Renderer
 
@@ -99,7 +99,7 @@ func simulate(t *testing.T, seed uint64, tally *tally, days ...func(*world)) *wo
 	defer os.RemoveAll(dir)
 	w := newWorld(seed, dir, tally)
 	stuck := time.AfterFunc(stuckAfter, func() { // on the real clock
-		panic(fmt.Sprintf("seed %d: the bubble's clock stands still: a mutex is held over a wait\n%s", seed, w.log.tail()))
+		panic(fmt.Sprintf("seed %d: the bubble's clock stands still: a mutex is held over a wait\n%s", seed, w.tail()))
 	})
 	defer stuck.Stop()
 	for _, day := range days {
@@ -113,7 +113,7 @@ func simulate(t *testing.T, seed uint64, tally *tally, days ...func(*world)) *wo
 func (w *world) must(err error) {
 	w.t.Helper()
 	if err != nil {
-		w.t.Fatalf("seed %d: %v\n%s", w.seed, err, w.log.tail())
+		w.t.Fatalf("seed %d: %v\n%s", w.seed, err, w.tail())
 	}
 }
 
@@ -135,26 +135,8 @@ func (w *world) between(a, b time.Duration) time.Duration {
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// logBuffer keeps a log. Any goroutine may write to it.
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // tail is the end of the log.
-func (l *logBuffer) tail() string {
-	s := l.String()
+func (w *world) tail() string {
+	s := w.log.String()
 	return s[max(0, len(s)-6000):]
 }

@@ -403,16 +403,6 @@ func run(t *testing.T, x *Engine, m *readmodel.Model) {
 	t.Cleanup(func() { cancel(); done.Wait() })
 }
 
-// await waits until something is true.
-func await(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s never happened", what)
-		}
-	}
-}
-
 // TestEngineFollows: an engine beside a writer and readers; every answer is right while it trails,
 // and it catches up.
 func TestEngineFollows(t *testing.T) {
@@ -426,7 +416,7 @@ func TestEngineFollows(t *testing.T) {
 			t.Fatalf("the entry set at %d is found %d times (%v), the index being at %d", seq, p.Total, err, x.Sequence())
 		}
 	}
-	await(t, "that the index catches up", func() bool { return x.Sequence() == 2000 })
+	eventstest.Until(t, func() bool { return x.Sequence() == 2000 })
 	if x.Problem() != "" {
 		t.Error(x.Problem())
 	}
@@ -446,7 +436,7 @@ func TestEngineFails(t *testing.T) {
 	}
 	x := &Engine{Dir: r.builder.path, Pacer: idle(), tuning: tuning{maxPending: 1, pause: time.Millisecond, retry: 10 * time.Millisecond}}
 	run(t, x, r.model)
-	await(t, "the sentence", func() bool {
+	eventstest.Until(t, func() bool {
 		return strings.Contains(x.Problem(), "The text index cannot be written, so searches look")
 	})
 	ask := func(needle string) {
@@ -459,6 +449,6 @@ func TestEngineFails(t *testing.T) {
 		t.Errorf("the index is at %d", x.Sequence())
 	}
 	require.NoError(t, os.Remove(place))
-	await(t, "that it is written", func() bool { return x.Sequence() == 9 && x.Problem() == "" })
+	eventstest.Until(t, func() bool { return x.Sequence() == 9 && x.Problem() == "" })
 	ask("kto")
 }

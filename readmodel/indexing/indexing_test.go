@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"example.org/registry/events/eventstest"
 	"example.org/registry/readmodel"
 )
 
@@ -87,26 +88,8 @@ type life struct {
 	Runner
 	opened, aside atomic.Int32
 	index         atomic.Pointer[fake] // the newest
-	log           log
+	log           eventstest.Log
 	end           func()
-}
-
-// log is the output of a logger.
-type log struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *log) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 func start(t *testing.T, setAside bool, steps ...func(ctx context.Context, w *Work) (State, error)) *life {
@@ -163,7 +146,7 @@ func TestRetried(t *testing.T) {
 			t.Errorf("%q at %d, opened %d times", l.Problem(), l.Sequence(), l.opened.Load())
 		}
 		l.end()
-		if l.index.Load().closed.Load() != 1 || strings.Count(l.log.String(), "has failed") != 2 || strings.Count(l.log.String(), "index of fakes complete") != 1 {
+		if l.index.Load().closed.Load() != 1 || l.log.Count("has failed") != 2 || l.log.Count("index of fakes complete") != 1 {
 			t.Errorf("closed %d times: %s", l.index.Load().closed.Load(), l.log.String())
 		}
 	})

@@ -26,16 +26,6 @@ func (r *registry) files() map[string]bool {
 	return files
 }
 
-// settled waits for a condition.
-func (r *registry) settled(what string, ok func() bool) {
-	r.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			r.t.Fatal(what)
-		}
-	}
-}
-
 // The words of a delisted entry leave the disk after EraseAfter, also where bleve has no reason to
 // merge, and the heap; everything else is still found; and a segment without deleted documents is
 // left alone.
@@ -55,7 +45,7 @@ func TestErase(t *testing.T) {
 			defer func() { r.stop() }()
 			r.current().Release()
 			var had map[string]bool
-			r.settled("no file", func() bool { had = r.files(); return len(had) == 1 })
+			eventstest.Until(r.t, func() bool { had = r.files(); return len(had) == 1 })
 
 			r.apply(events.Delisting{Revision: 1, Time: eventstest.Start(), List: events.Scammers, EntryID: "gone"})
 			r.current().Release()
@@ -80,7 +70,7 @@ func TestErase(t *testing.T) {
 				}
 				return
 			}
-			r.settled("the words stay on the disk", func() bool { return kept() == 0 && len(r.files()) == 1 })
+			eventstest.Until(r.t, func() bool { return kept() == 0 && len(r.files()) == 1 })
 			s := r.current()
 			if got := total(t, s, r, "kowalski zaliczka"); got != 2999 {
 				t.Errorf("%d entries are found", got)

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
@@ -41,16 +40,6 @@ func (r *registry) finds(n int) {
 	}
 	if p := r.search(readmodel.RankedQuery{Words: "nick7"}); p.Total != 1 || p.Hits[0].Row.ID() != "e7" {
 		r.t.Fatalf("nick7: %+v", p)
-	}
-}
-
-// await waits until something is true.
-func await(t rapid.TB, what string, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s never happened", what)
-		}
 	}
 }
 
@@ -106,7 +95,7 @@ func TestAnother(t *testing.T) {
 			if r.engine.Renewed() != 1 {
 				t.Errorf("made anew %d times: %s", r.engine.Renewed(), r.engine.Problem())
 			}
-			await(t, "the end of the trouble", func() bool { return r.engine.Problem() == "" })
+			eventstest.Until(t, func() bool { return r.engine.Problem() == "" })
 		})
 	}
 }
@@ -164,7 +153,7 @@ func TestDiedWhileOpening(t *testing.T) {
 		r.start()
 		r.finds(40)
 		if i < 3 {
-			await(t, "that a batch is on the disk", func() bool { return !r.isOpening() })
+			eventstest.Until(t, func() bool { return !r.isOpening() })
 		} // else it is closed before
 		r.stop()
 		if n := r.engine.Renewed(); n != want || r.isOpening() {
@@ -185,7 +174,7 @@ func TestDeadlyDamage(t *testing.T) {
 		r.dir, r.retry = dir, time.Millisecond
 		r.start()
 		r.finds(300)
-		await(t, "that a batch is on the disk", func() bool { return !r.isOpening() })
+		eventstest.Until(t, func() bool { return !r.isOpening() })
 		r.stop()
 		return
 	}
@@ -290,13 +279,13 @@ func TestHangs(t *testing.T) {
 			}
 			r.start()
 			n := 40
-			await(t, "a hang", func() bool { // each batch is a segment, so that bleve merges sooner or later
+			eventstest.Until(t, func() bool { // each batch is a segment, so that bleve merges sooner or later
 				r.apply(entry(events.Scammers, fmt.Sprint("m", n), "nick", "1", "oszust", true))
 				n++
 				time.Sleep(5 * time.Millisecond)
 				return hung.Load()
 			})
-			await(t, "that it is noticed", func() bool { return r.engine.Renewed() > 0 })
+			eventstest.Until(t, func() bool { return r.engine.Renewed() > 0 })
 			if !strings.Contains(r.engine.Problem(), "no progress") && r.engine.Sequence() == 0 {
 				t.Errorf("trouble %q", r.engine.Problem())
 			}
@@ -322,10 +311,10 @@ func TestFails(t *testing.T) {
 	}
 	r.start()
 	defer r.stop()
-	await(t, "the failure", func() bool { return r.engine.Renewed() == 1 })
+	eventstest.Until(t, func() bool { return r.engine.Renewed() == 1 })
 	r.finds(40)
 	r.engine.published.by.report(errors.New("a merge failed"))
-	await(t, "the other failure", func() bool { return r.engine.Renewed() == 2 })
+	eventstest.Until(t, func() bool { return r.engine.Renewed() == 2 })
 	r.finds(40)
 }
 
@@ -337,7 +326,7 @@ func TestUnwritable(t *testing.T) {
 	require.NoError(t, os.WriteFile(r.dir, nil, 0o600))
 	r.start()
 	defer r.stop()
-	await(t, "trouble", func() bool { return strings.Contains(r.engine.Problem(), "not a directory") })
+	eventstest.Until(t, func() bool { return strings.Contains(r.engine.Problem(), "not a directory") })
 	if a := r.engine.Acquire(); a != nil {
 		t.Error("there is an index")
 	}

@@ -1,10 +1,9 @@
-// Package apitest has what the tests of httpapi and of the packages below it share: a small
-// registry, and a log that may be read while it is written. Only tests import it.
+// Package apitest has a small registry, for the tests of httpapi and of the packages below it.
+// Only tests import it.
 package apitest
 
 import (
 	"strconv"
-	"sync"
 	"time"
 
 	"example.org/registry/events"
@@ -56,25 +55,4 @@ func Shown() (n int) {
 		}
 	}
 	return n
-}
-
-// Log collects log lines. Any goroutine may write and read it; the zero value is empty.
-type Log struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-// Write appends a line.
-func (l *Log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.text = append(l.text, p...)
-	return len(p), nil
-}
-
-// String returns everything written so far.
-func (l *Log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return string(l.text)
 }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"example.org/registry/events/eventstest"
 	"example.org/registry/readmodel"
 	"example.org/registry/readmodel/indexing"
 	"example.org/registry/readmodel/ranked"
@@ -36,11 +36,7 @@ func rankedIndex(t *testing.T) index {
 		engine.Run(ctx, model, ranked.Identity{StreamEpoch: "epoch", DataSet: "data set"})
 	}()
 	t.Cleanup(func() { cancel(); <-done })
-	for end := time.Now().Add(time.Minute); engine.Sequence() < view.Sequence(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("there is no index")
-		}
-	}
+	eventstest.Until(t, func() bool { return engine.Sequence() == view.Sequence() })
 	searcher := engine.Acquire()
 	t.Cleanup(searcher.Release)
 	return index{searcher, view}

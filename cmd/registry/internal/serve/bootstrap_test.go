@@ -223,7 +223,7 @@ func TestRemake(t *testing.T) {
 	go func() { followed <- r.follow(drained, current) }()
 	publish := func(n int, seed uint64) uint64 {
 		seq := eventstest.Publish(t, r.js, eventstest.Events(n, seed)...)
-		until(t, func() bool { return r.live.current().store.Checkpoint().Sequence == seq })
+		eventstest.Until(t, func() bool { return r.live.current().store.Checkpoint().Sequence == seq })
 		return seq
 	}
 	publish(300, 1)
@@ -346,7 +346,7 @@ func waits(t *testing.T, nc *nats.Conn, why, part string) {
 	case <-time.After(patience):
 		t.Error("nothing is said")
 	}
-	until(t, func() bool { // the reason beside it, where the broker is there
+	eventstest.Until(t, func() bool { // the reason beside it, where the broker is there
 		reason := srv.live.readiness().Reason
 		return strings.Contains(reason, "waiting for the broker") && strings.Contains(reason, part)
 	})

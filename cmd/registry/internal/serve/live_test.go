@@ -115,14 +115,14 @@ func project(t *testing.T) projecting {
 	done := make(chan error, 1)
 	go func() { done <- p.Run(ctx) }()
 	t.Cleanup(func() { cancel(); <-done })
-	until(t, func() bool { now := p.Progress(); return now.CaughtUp && now.Connected })
+	eventstest.Until(t, func() bool { now := p.Progress(); return now.CaughtUp && now.Connected })
 	return r
 }
 
 // loseStream deletes the stream, once something of it is known: otherwise the projector makes another.
 func (r projecting) loseStream(t *testing.T) {
 	end := eventstest.Publish(t, r.js, eventstest.Listed(eventstest.Entries(1, 1)[0], 1))
-	until(t, func() bool { p, _ := r.live.progress(); return p.Saved == end })
+	eventstest.Until(t, func() bool { p, _ := r.live.progress(); return p.Saved == end })
 	require.NoError(t, r.js.DeleteStream(t.Context(), "REGISTRY"))
 }
 
@@ -156,7 +156,7 @@ func TestDatabaseWhileFrozen(t *testing.T) {
 	r := project(t)
 	r.loseStream(t)
 	eventstest.Stream(t, r.js)
-	until(t, func() bool { p, _ := r.live.progress(); return p.Frozen() })
+	eventstest.Until(t, func() bool { p, _ := r.live.progress(); return p.Frozen() })
 	if err := r.live.database(t.Context()); err == nil || !strings.Contains(err.Error(), "frozen") {
 		t.Errorf("%v", err)
 	}

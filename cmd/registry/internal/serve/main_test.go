@@ -19,15 +19,3 @@ func TestMain(m *testing.M) {
 const patience = 60 * time.Second
 
 func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
-
-// until waits for a condition.
-func until(t *testing.T, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(patience); !ok(); <-tick.C {
-		if time.Now().After(end) {
-			t.Fatal("waited in vain")
-		}
-	}
-}

@@ -33,7 +33,7 @@ func TestRebuildJoin(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	until(t, func() bool { return b.fresh.projector.Progress().CaughtUp }) // else the save of a join waits for that
+	eventstest.Until(t, func() bool { return b.fresh.projector.Progress().CaughtUp }) // else the save of a join waits for that
 	b.fresh.projector.PauseAt(0)
 	ahead := eventstest.Publish(t, js, all[100:200]...)
 	if _, err := b.old.model.Await(wait, ahead); err != nil {
@@ -100,13 +100,13 @@ func TestRebuildErasesNothing(t *testing.T) {
 	for i, e := range eventstest.Entries(2, 1) {
 		eventstest.Publish(t, js, eventstest.Listed(e, i), events.Event{ID: events.NewEventID(), Source: "/test", Type: events.TypeDelisted,
 			Data: events.Delisting{Revision: 1 << 20, Time: eventstest.Start(), List: e.List, EntryID: e.EntryID}})
-		until(t, func() bool { return b.fresh.projector.Progress().SubjectsNotErased == i+1 })
+		eventstest.Until(t, func() bool { return b.fresh.projector.Progress().SubjectsNotErased == i+1 })
 	}
 	if n := state(t, js).Msgs; n != 4 || r.mayErase(b.fresh.generation) {
 		t.Errorf("%d messages of 4 are left, and a model that is not shown may erase", n)
 	}
 	r.live.show(b.fresh.generation)
-	until(t, func() bool { return state(t, js).Msgs == 2 })
+	eventstest.Until(t, func() bool { return state(t, js).Msgs == 2 })
 }
 
 func state(t *testing.T, js jetstream.JetStream) jetstream.StreamState {
@@ -123,7 +123,7 @@ func TestRebuildKeepsWhatIsKnown(t *testing.T) {
 	r := project(t)
 	publish := func(all ...events.Event) {
 		seq := eventstest.Publish(t, r.js, all...)
-		until(t, func() bool { p, _ := r.live.progress(); return p.Checkpoint >= seq && p.Saved >= seq })
+		eventstest.Until(t, func() bool { p, _ := r.live.progress(); return p.Checkpoint >= seq && p.Saved >= seq })
 	}
 	all := eventstest.Events(50, 5)
 	publish(all...)
@@ -143,7 +143,7 @@ func TestRebuildKeepsWhatIsKnown(t *testing.T) {
 	}
 	digest := r.live.View().Digest()
 	b := r.rebuilding(t)
-	until(t, func() bool { return b.fresh.projector.Progress().CaughtUp })
+	eventstest.Until(t, func() bool { return b.fresh.projector.Progress().CaughtUp })
 	require.NoError(t, b.join(t.Context(), b.old.projector.PauseAt(0)))
 	require.Equal(t, digest, b.fresh.model.View().Digest())
 	require.Equal(t, len(lost), b.joined)

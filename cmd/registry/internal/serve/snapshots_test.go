@@ -46,7 +46,7 @@ func TestSnapshotTurn(t *testing.T) {
 	r := project(t)
 	publish := func(seed uint64) {
 		seq := eventstest.Publish(t, r.js, eventstest.Events(20, seed)...)
-		until(t, func() bool { p, _ := r.live.progress(); return p.Checkpoint == seq })
+		eventstest.Until(t, func() bool { p, _ := r.live.progress(); return p.Checkpoint == seq })
 	}
 	k := newSnapshotter(r.live, &indexing.Pacer{}, Config{DataDir: t.TempDir(), Logger: discard(), SnapshotEvery: time.Hour, SnapshotKeep: 5, StreamReplicas: 1})
 	k.open(r.js)
@@ -62,7 +62,7 @@ func TestSnapshotTurn(t *testing.T) {
 	publish(2)
 	turn("not due", time.Hour, 1)
 	k.every = 100 * time.Millisecond
-	until(t, func() bool {
+	eventstest.Until(t, func() bool {
 		_, age, err := k.newest(t.Context(), r.store.Checkpoint(), math.MaxUint64)
 		return err == nil && age > k.every
 	})
@@ -86,7 +86,7 @@ func TestSnapshotAtOnce(t *testing.T) {
 	}
 	publish := func(seed uint64) {
 		seq := eventstest.Publish(t, r.js, eventstest.Events(20, seed)...)
-		until(t, func() bool { p, _ := r.live.progress(); return p.Checkpoint == seq && p.Saved == seq })
+		eventstest.Until(t, func() bool { p, _ := r.live.progress(); return p.Checkpoint == seq && p.Saved == seq })
 	}
 	publish(1)
 	if _, err := k.makeIfDue(t.Context()); err != nil || k.stats.numbers().count != 1 {
@@ -102,7 +102,7 @@ func TestSnapshotAtOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- k.run(ctx) }()
-	until(t, func() bool { return k.stats.numbers().count == 2 })
+	eventstest.Until(t, func() bool { return k.stats.numbers().count == 2 })
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
