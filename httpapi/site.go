@@ -262,10 +262,13 @@ func (p *Public) indexTag(view *readmodel.View) string {
 // staleAfter is the age of the data from which pages show it.
 const staleAfter = time.Minute
 
-// staleSince returns asOf, to the minute, if pages have to show it, else zero.
+// staleSince returns asOf, to the minute, if pages have to show it, else zero. Unknown is 1970.
 func staleSince(asOf time.Time) time.Time {
 	if time.Since(asOf) <= staleAfter {
 		return time.Time{}
+	}
+	if asOf.Before(time.Unix(0, 0)) {
+		return time.Unix(0, 0).UTC()
 	}
 	return asOf.UTC().Truncate(time.Minute)
 }

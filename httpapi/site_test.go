@@ -143,6 +143,8 @@ func TestPageBanner(t *testing.T) {
 			}
 		}
 	}
+	f.set(func(s *Readiness) { s.AsOf = time.Time{} }) // unknown
+	require.NotContains(t, f.fetch(t, http.MethodGet, somebodysPage).body, `role="status" hidden>`)
 }
 
 // The parameters are the API's, and what the API refuses is refused by a page.

@@ -84,9 +84,8 @@ func New(cfg Config) *Projector {
 	p.setCheckpoint(cfg.Saved)
 	p.tracker.update(func(s *Progress) {
 		s.Saved, s.LastSequence = cfg.Saved.Sequence, cfg.Saved.Sequence
-		s.AsOf = cfg.Saved.Newest().Time
-		if s.AsOf.After(p.tracker.began) { // by the broker's clock
-			s.AsOf = p.tracker.began
+		if at := cfg.Saved.Newest().Time; !at.After(p.tracker.began) { // or the broker's clock proves nothing
+			s.AsOf = at
 		}
 	})
 	p.restorer = newRestorer(p)

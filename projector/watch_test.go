@@ -234,6 +234,16 @@ func TestAsOfIsNotTheReception(t *testing.T) {
 	s.progress("As-Of moves on", func(p Progress) bool { return p.AsOf.After(m.Time) })
 }
 
+// A saved message from the future proves nothing: the broker's clock may have been set back since.
+func TestAsOfAheadOfTheClock(t *testing.T) {
+	for ahead, unknown := range map[time.Duration]bool{-time.Hour: false, time.Hour: true} {
+		var at readmodel.Checkpoint
+		at.Passed([]readmodel.Position{{Sequence: 1, Time: time.Now().Add(ahead)}})
+		p := New(Config{Saved: at})
+		require.Equal(t, unknown, p.Progress().AsOf.IsZero())
+	}
+}
+
 // Nor is it later than when the broker was asked, however late the answer comes.
 func TestAsOfIsNotTheAnswer(t *testing.T) {
 	s := newSystem(t)
