@@ -204,7 +204,7 @@ func partOf(batch []*chunk, at readmodel.Checkpoint, limit uint64) batchPart {
 		}
 		for _, h := range c.histories {
 			if h.sequence > at.Sequence && h.sequence <= limit {
-				part.begin(h.History)
+				part.begin(h)
 			}
 		}
 		for _, r := range c.records {
@@ -229,8 +229,9 @@ func partOf(batch []*chunk, at readmodel.Checkpoint, limit uint64) batchPart {
 }
 
 // begin begins the history of a marker, unless a newer one has begun already.
-func (b *batchPart) begin(h events.History) {
+func (b *batchPart) begin(h beginning) {
 	if h.Revision < b.at.HistoryRevision {
+		b.displacing = append(b.displacing, displacing{events.HistorySubject, h.sequence})
 		return
 	}
 	names := h.Names()

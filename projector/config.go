@@ -42,6 +42,10 @@ type Config struct {
 	// counts tombstones. If nil, it never may.
 	Erase func() bool
 
+	// Markers says that such a server may publish the marker of a history again, too: in a cluster
+	// only the operator may.
+	Markers bool
+
 	// Demo selects the demonstration's stream.
 	Demo bool
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/events/leader"
 	"example.org/registry/events/natserr"
+	"example.org/registry/projector/lineage"
 	"example.org/registry/readmodel"
 )
 
@@ -204,6 +206,9 @@ var (
 // restore publishes the true state of a subject, if its last message is another one, and reports
 // whether it has.
 func (r *restorer) restore(ctx context.Context, subject string) (again bool, err error) {
+	if subject == events.HistorySubject {
+		return r.restoreMarker(ctx)
+	}
 	k, err := events.ParseSubject(subject)
 	if err != nil {
 		return false, nil // it has no state
@@ -231,17 +236,43 @@ func (r *restorer) restore(ctx context.Context, subject string) (again bool, err
 		}
 		return false, errRewound
 	}
-	err = r.publish(ctx, subject, state.Data, last.Sequence)
-	switch {
-	case natserr.IsConflict(err):
-		return false, errNotYet // another server was faster, or there is news
-	case err != nil:
+	payload, err := events.Encode(events.StateEvent(state.Data))
+	if err != nil {
 		return false, err
 	}
-	r.p.tracker.update(func(s *Progress) { s.PutBack++ })
-	r.p.log.Info("superseded or rejected messages came after the true state of a subject; published it again",
-		"subject", k.Masked(), "revision", events.Revision(state.Data), "after", last.Sequence)
-	return true, nil
+	return r.publish(ctx, subject, k.Masked(), payload, events.Revision(state.Data), last.Sequence)
+}
+
+// restoreMarker does the same for the newest marker of a history. A stream that has lost it is given
+// one with the same name, which follows what this server's states belong to.
+func (r *restorer) restoreMarker(ctx context.Context) (again bool, err error) {
+	if !r.p.cfg.Markers || r.p.cfg.Erase == nil || !r.p.cfg.Erase() || r.p.origin.Load() != nil {
+		return false, nil
+	}
+	at := r.p.checkpoint()
+	marker, last, err := lineage.Newest(ctx, r.p.stream, math.MaxUint64)
+	lost := marker.Revision < at.HistoryRevision
+	switch {
+	case err != nil || !lost && marker.Sequence == last:
+		return false, err
+	case at.Rewound:
+		return false, errRewound
+	case lost:
+		marker.History = events.History{Name: at.History, Kind: events.HistoryFork, Revision: at.HistoryRevision}
+		for _, name := range at.Histories {
+			if name != at.History && events.IsHistoryName(name) {
+				marker.Follows, marker.Kind = append(marker.Follows, name), events.HistoryNew
+			}
+		}
+	}
+	if marker.Revision == 0 {
+		return false, nil // there never was one
+	}
+	payload, err := events.EncodeHistory(marker.History)
+	if err != nil {
+		return false, err
+	}
+	return r.publish(ctx, events.HistorySubject, events.HistorySubject, payload, marker.Revision, last)
 }
 
 // lacks looks, for a server that may not publish a state again, whether the stream still has it. If
@@ -273,6 +304,9 @@ func (r *restorer) read(ctx context.Context) error {
 		return nil
 	}
 	err := r.p.stream.ReadAfter(ctx, "registry projector", from-1, func(m leader.Message) {
+		if m.Subject == events.HistorySubject && m.Sequence <= to {
+			r.add(m.Subject, m.Sequence)
+		}
 		k, err := events.ParseSubject(m.Subject)
 		if err != nil || m.Sequence > to {
 			return
@@ -295,13 +329,19 @@ func (r *restorer) read(ctx context.Context) error {
 	return nil
 }
 
-// publish publishes a state as registry export writes it. It has no Nats-Msg-Id, since the broker
-// would take the second repetition within two minutes for a duplicate.
-func (r *restorer) publish(ctx context.Context, subject string, d events.Data, after uint64) error {
-	payload, err := events.Encode(events.StateEvent(d))
-	if err != nil {
-		return err
-	}
+// publish publishes an event as registry export writes it, if after is still the sequence of the
+// subject's last message. It has no Nats-Msg-Id, since the broker would take the second repetition
+// within two minutes for a duplicate.
+func (r *restorer) publish(ctx context.Context, subject, masked string, payload []byte, revision int64, after uint64) (again bool, err error) {
 	_, err = r.p.stream.PublishAfter(ctx, &nats.Msg{Subject: subject, Data: payload, Header: nats.Header{events.HeaderContent: {events.ContentType}}}, after)
-	return err
+	switch {
+	case natserr.IsConflict(err):
+		return false, errNotYet // another server was faster, or there is news
+	case err != nil:
+		return false, err
+	}
+	r.p.tracker.update(func(s *Progress) { s.PutBack++ })
+	r.p.log.Info("superseded or rejected messages came after the true state of a subject; published it again",
+		"subject", masked, "revision", revision, "after", after)
+	return true, nil
 }

@@ -3,6 +3,7 @@ package projector
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/events/leader"
+	"example.org/registry/projector/lineage"
 	"example.org/registry/readmodel"
 )
 
@@ -107,6 +109,54 @@ func TestPutBack(t *testing.T) {
 	}
 }
 
+// Neither push they the marker of a history out of the stream, nor does an older one: a server that
+// starts from nothing has the history's name.
+func TestPutBackMarker(t *testing.T) {
+	old := events.History{Name: "old", Kind: events.HistoryNew, Follows: []string{"before"}, Revision: 4}
+	for _, h := range []events.History{
+		{Name: "newer", Follows: []string{"before"}, Kind: events.HistoryNew, Revision: 5},
+		{Name: "fork", Kind: events.HistoryFork, Revision: 5},
+	} {
+		for how, payload := range map[string]func() ([]byte, error){
+			"broken": func() ([]byte, error) { return []byte("bad"), nil },
+			"older":  func() ([]byte, error) { return events.EncodeHistory(old) },
+		} {
+			for _, stopped := range []bool{false, true} {
+				if !t.Run(fmt.Sprintf("%s/%s/stopped=%v", h.Name, how, stopped), func(t *testing.T) {
+					s := newSystem(t)
+					s.tune = func(c *Config) { c.Markers = true }
+					s.start()
+					at, err := lineage.Begin(t.Context(), leader.Stream{JS: s.js, Name: events.DefaultStream}, h, 0)
+					require.NoError(t, err)
+					s.reach(at)
+					if stopped {
+						s.mustStop()
+					}
+					for range events.DefaultHistory {
+						bad, err := payload()
+						require.NoError(t, err)
+						eventstest.PublishRaw(t, s.js, events.HistorySubject, bad)
+					}
+					if stopped {
+						s.start()
+					}
+					s.until("the marker is the last message", func() bool {
+						m, err := events.DecodeHistory(s.lastOf(events.HistorySubject).Data)
+						return err == nil && m.Name == h.Name && m.Kind == h.Kind && slices.Equal(m.Follows[:len(h.Follows)], h.Follows)
+					})
+					m := s.lastOf(events.HistorySubject)
+					require.Empty(t, m.ID)
+					s.reach(m.Sequence)
+					require.Equal(t, h.Name, s.p.Progress().HistoryName())
+					s.inspect()
+				}) {
+					return // the others would wait as long
+				}
+			}
+		}
+	}
+}
+
 // Nothing is published where the last message is the true state, where nothing is known of the
 // subject, and by a server that may not.
 func TestPutBackNothing(t *testing.T) {
@@ -161,8 +211,11 @@ func TestPutBackConflict(t *testing.T) {
 	first := s.publish(eventstest.Listed(e, 1))
 	last := s.publish(eventstest.Listed(e, 2))
 	s.reach(last)
-	err := s.p.restorer.publish(t.Context(), e.Subject().String(), e, first)
+	payload, err := events.Encode(events.StateEvent(e))
+	require.NoError(t, err)
+	again, err := s.p.restorer.publish(t.Context(), e.Subject().String(), "", payload, 1, first)
 	require.Error(t, err)
+	require.False(t, again)
 	require.Equal(t, last, s.info(events.DefaultStream).State.LastSeq)
 }
 
