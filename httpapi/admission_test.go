@@ -169,7 +169,7 @@ func TestMinSequenceCrowd(t *testing.T) {
 // A reader that is gone stops waiting, for a sequence and for a search.
 func TestReaderGoesAway(t *testing.T) {
 	f := serve(t)
-	f.boundSearches(1, 64, time.Hour)
+	f.boundSearches(64, time.Hour)
 	f.public.gate.wait = time.Hour
 	leave, err := f.public.searches.enter(t.Context(), true)
 	require.NoError(t, err)
@@ -179,9 +179,8 @@ func TestReaderGoesAway(t *testing.T) {
 		"/api/scammers?search=adamek HTTP/1.1\r\n":               f.public.searches.count,
 	} {
 		conn := f.dial(t)
-		if _, err := io.WriteString(conn, "GET "+request+"Host: x\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := io.WriteString(conn, "GET "+request+"Host: x\r\n\r\n")
+		require.NoError(t, err)
 		eventstest.Until(t, func() bool { return waiting() == 1 })
 		_ = conn.SetLinger(0) // Close resets
 		_ = conn.Close()
@@ -192,7 +191,7 @@ func TestReaderGoesAway(t *testing.T) {
 // Promise 5 (readmodel/doc.go): lists and look-ups by id do not wait for searches.
 func TestSearchesAreBounded(t *testing.T) {
 	f := serve(t)
-	f.boundSearches(1, 2, time.Hour)
+	f.boundSearches(2, time.Hour)
 	leave, err := f.public.searches.enter(t.Context(), true)
 	require.NoError(t, err)
 	got := make(chan *response)
@@ -220,7 +219,7 @@ func TestSearchesAreBounded(t *testing.T) {
 // A person check of more than a single id takes its turn as a search does; one of an id does not.
 func TestPersonChecksAreBounded(t *testing.T) {
 	f := serveSite(t)
-	f.boundSearches(1, 0, 0)
+	f.boundSearches(0, 0)
 	leave, err := f.public.searches.enter(t.Context(), true)
 	require.NoError(t, err)
 	for query, want := range map[string]int{

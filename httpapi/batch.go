@@ -69,7 +69,7 @@ func parseBatch(raw string) ([]batchID, error) {
 	seen := map[string]bool{}
 	for asked := range strings.SplitSeq(text, ",") {
 		id, ok := events.ReadChatID(strings.TrimSpace(asked))
-		if !ok || longer(asked, bounds.MaxValue) || seen[id] {
+		if !ok || bounds.Longer(asked, bounds.MaxValue) || seen[id] {
 			return nil, invalid("ids")
 		}
 		seen[id] = true

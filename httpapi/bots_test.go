@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -165,9 +166,7 @@ func (b *botFront) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			body = *instead.Body
 		}
 	}
-	for name, values := range given.Header() {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), given.Header())
 	w.Header().Del("Content-Length")
 	w.Header().Del("Registry-As-Of")
 	if age != nil {

@@ -11,6 +11,7 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
+	"example.org/registry/httpapi/body"
 	"example.org/registry/httpapi/internal/apitest"
 )
 
@@ -52,7 +53,7 @@ func (f *fixture) feedOf(t *testing.T) (body feedBody) {
 func TestFeedSummary(t *testing.T) {
 	f := serve(t)
 	before := f.feedOf(t)
-	if before.Epoch != apitest.Epoch || before.Oldest != 0 || before.LastChange != 9 || before.AsOf != stamp(asOf()) {
+	if before.Epoch != apitest.Epoch || before.Oldest != 0 || before.LastChange != 9 || before.AsOf != body.Time(asOf()) {
 		t.Errorf("%+v", before)
 	}
 	a := f.get(t, "/api/changes")

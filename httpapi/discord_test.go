@@ -65,9 +65,8 @@ func (p *process) stop() {
 
 func (p *process) tell(t *testing.T, command string) {
 	t.Helper()
-	if _, err := io.WriteString(p.in, command+"\n"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.WriteString(p.in, command+"\n")
+	require.NoError(t, err)
 }
 
 // next is the next line, of the stand-in for the platform.

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"github.com/gin-gonic/gin"
 
+	"example.org/registry/httpapi/body"
 	"example.org/registry/httpapi/respond"
 )
 
@@ -35,7 +36,7 @@ func (p *Public) donation(c *gin.Context) (respond.Response, error) {
 	}
 	a, err := respond.JSON(donationBody{
 		d.DonationID, string(d.Status), d.Amount, d.Currency, d.Confirmations, d.RequiredConfirmations,
-		stamp(d.CreatedAt), stamp(d.UpdatedAt),
+		body.Time(d.CreatedAt), body.Time(d.UpdatedAt),
 	})
 	return at.withHeaders(a), err
 }

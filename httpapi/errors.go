@@ -38,8 +38,7 @@ func missing(name string) error { return &paramError{name: name, missing: true} 
 
 // blamed returns the name of the parameter in err, or "".
 func blamed(err error) string {
-	var param *paramError
-	if errors.As(err, &param) {
+	if param, ok := errors.AsType[*paramError](err); ok {
 		return param.name
 	}
 	return ""

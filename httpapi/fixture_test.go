@@ -116,9 +116,9 @@ func (f *fixture) set(change func(*Readiness)) {
 }
 
 // boundSearches replaces the bounds on text searches; nobody asks anything yet.
-func (f *fixture) boundSearches(running, waiting int, wait time.Duration) {
+func (f *fixture) boundSearches(waiting int, wait time.Duration) {
 	s := f.public.searches
-	s.most, s.limit, s.wait = running, waiting, wait
+	s.most, s.limit, s.wait = 1, waiting, wait
 }
 
 // response is a response with its body.

@@ -377,7 +377,7 @@ func (s *feedStream) sendTick() bool {
 	s.at, s.fresh, s.ticks = max(s.at, sequence), true, time.Now().Add(s.times.tick)
 	return s.write(appendEvent(nil, s.at, "tick", func(dst []byte) []byte {
 		dst = strconv.AppendUint(append(dst, `{"sequence":`...), s.at, 10)
-		return append(append(append(dst, `,"asOf":"`...), stamp(readiness.AsOf)...), `"}`...)
+		return append(append(append(dst, `,"asOf":"`...), body.Time(readiness.AsOf)...), `"}`...)
 	}))
 }
 

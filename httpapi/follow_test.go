@@ -19,6 +19,7 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
+	"example.org/registry/httpapi/body"
 	"example.org/registry/httpapi/internal/apitest"
 )
 
@@ -237,7 +238,7 @@ func TestFollow(t *testing.T) {
 		}
 		s.want(uint64(4+i), name, string(c))
 	}
-	s.want(at(0), "tick", fmt.Sprintf(`{"sequence":%d,"asOf":"%s"}`, at(0), stamp(asOf())))
+	s.want(at(0), "tick", fmt.Sprintf(`{"sequence":%d,"asOf":"%s"}`, at(0), body.Time(asOf())))
 	f.apply(events.Views{Revision: 1, List: events.Scammers, EntryID: "s1", Views: 11})
 	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "s1"})
 	s.want(at(2), "remove", fmt.Sprintf(`{"seq":%d,"op":"remove","list":"scammers","_id":"s1"}`, at(2)))
@@ -261,9 +262,8 @@ func TestFollowerLeaves(t *testing.T) {
 	require.NoError(t, err)
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
-	if _, err := fmt.Fprintf(conn, "GET %s/events?since=%s HTTP/1.1\r\nHost: x\r\n\r\n", changesOf, apitest.Sequence(0)); err != nil {
-		t.Fatal(err)
-	}
+	_, err = fmt.Fprintf(conn, "GET %s/events?since=%s HTTP/1.1\r\nHost: x\r\n\r\n", changesOf, apitest.Sequence(0))
+	require.NoError(t, err)
 	lines := bufio.NewScanner(conn)
 	read := func(text string) {
 		t.Helper()
@@ -441,9 +441,8 @@ func TestFollowerCatchesUp(t *testing.T) {
 		_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
 		from := f.model.View().Sequence()
 		request := fmt.Sprintf("GET %s/events?since=%d HTTP/%s\r\nHost: x\r\n\r\n", changesOf, from, version)
-		if _, err := io.WriteString(conn, request); err != nil {
-			t.Fatal(err)
-		}
+		_, err = io.WriteString(conn, request)
+		require.NoError(t, err)
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		require.NoError(t, err)
 		s := &follower{t, resp, bufio.NewScanner(resp.Body), nil}

@@ -31,9 +31,8 @@ func gather(b *testing.B, p *Public, addr string, n int) crowd {
 		b.Cleanup(func() { _ = syscall.Close(fd) })
 		require.NoError(b, syscall.Connect(fd, &syscall.SockaddrInet4{Addr: to.Addr().As4(), Port: int(to.Port())}))
 		require.NoError(b, syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_TIMESTAMPNS, 1))
-		if _, err := syscall.Write(fd, request); err != nil {
-			b.Fatal(err)
-		}
+		_, err = syscall.Write(fd, request)
+		require.NoError(b, err)
 		c[i] = fd
 	}
 	eventstest.Until(b, func() bool { return p.followers.following.count() == n })

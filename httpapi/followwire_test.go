@@ -30,9 +30,8 @@ func rawFollow(t testing.TB, addr string, since uint64) *net.TCPConn {
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
-	if _, err := fmt.Fprintf(conn, "GET %s/events?since=%d HTTP/1.1\r\nHost: x\r\n\r\n", changesOf, since); err != nil {
-		t.Fatal(err)
-	}
+	_, err = fmt.Fprintf(conn, "GET %s/events?since=%d HTTP/1.1\r\nHost: x\r\n\r\n", changesOf, since)
+	require.NoError(t, err)
 	return conn.(*net.TCPConn)
 }
 

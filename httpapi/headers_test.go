@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"example.org/registry/httpapi/body"
 	"example.org/registry/httpapi/internal/apitest"
 	"example.org/registry/readmodel"
 )
@@ -22,7 +23,7 @@ func TestStateHeadersBelongToTheirView(t *testing.T) {
 	for _, i := range []int{0, 1, 0, 2, 2, 1, 1, 0} {
 		for _, at := range []time.Time{asOf(), asOf().Add(time.Duration(i) * time.Second)} {
 			h := cache.headersFor(views[i], at)
-			if h.Sequence[0] != strconv.FormatUint(views[i].Sequence(), 10) || h.AsOf[0] != stamp(at) {
+			if h.Sequence[0] != strconv.FormatUint(views[i].Sequence(), 10) || h.AsOf[0] != body.Time(at) {
 				t.Errorf("view %d at %v: %v %v", i, at, h.Sequence, h.AsOf)
 			}
 			if h.tags.check.Plain() != `"`+views[i].CheckTag()+`"` {

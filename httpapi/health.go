@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"example.org/registry/httpapi/body"
 	"example.org/registry/readmodel"
 )
 
@@ -56,7 +57,7 @@ func (h *Health) admit(view *readmodel.View, readiness Readiness) error {
 	case !readiness.Ready:
 		return notReady(readiness.Reason)
 	case h.MaxStaleness > 0 && time.Since(readiness.AsOf) > h.MaxStaleness:
-		return notReady("out of touch with the stream since " + stamp(readiness.AsOf))
+		return notReady("out of touch with the stream since " + body.Time(readiness.AsOf))
 	case h.MinEntries > 0 && view.Total() < h.MinEntries:
 		return notReady(fmt.Sprintf("%d entries, fewer than the %d required", view.Total(), h.MinEntries))
 	}
@@ -74,6 +75,3 @@ func (n notReady) Error() string {
 }
 
 func (notReady) Is(target error) bool { return target == errLoading }
-
-// stamp formats a time as the API does: RFC 3339 in UTC with milliseconds.
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

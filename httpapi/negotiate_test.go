@@ -204,7 +204,7 @@ func sameHeaders(t *testing.T, what string, full, short http.Header) {
 // A 304 to a reader of plain answers runs no query: here it would be refused.
 func TestNotModifiedRunsNoSearch(t *testing.T) {
 	f := serve(t)
-	f.boundSearches(1, 1, time.Nanosecond)
+	f.boundSearches(1, time.Nanosecond)
 	leave, err := f.public.searches.enter(t.Context(), true)
 	require.NoError(t, err)
 	defer leave()

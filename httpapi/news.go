@@ -73,8 +73,8 @@ func (p *Public) newsRoute(r *route, write func(dst []byte, page site.NewsPage) 
 		}
 		page.Removed = make([]int32, page.Until-page.From+1)
 		for _, l := range site.NewsLists() {
-			found := at.view.ReportedOn(l, page.From, page.Until, 0, page.Skip+site.NewsSize)
-			page.Rows, page.Total = append(page.Rows, found.Rows...), page.Total+found.Total
+			rows, total := at.view.ReportedOn(l, page.From, page.Until, page.Skip+site.NewsSize)
+			page.Rows, page.Total = append(page.Rows, rows...), page.Total+total
 			for i := range page.Removed {
 				page.Removed[i] += at.view.DelistingsOn(l, page.From+readmodel.Day(i))
 			}

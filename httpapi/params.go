@@ -108,7 +108,7 @@ func (p *params) trimmedTo(name string, limit int) string {
 		return ""
 	}
 	text := given[0]
-	if len(given) > 1 || !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 || longer(text, limit) {
+	if len(given) > 1 || !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 || bounds.Longer(text, limit) {
 		p.refuse(name)
 		return ""
 	}
@@ -118,7 +118,7 @@ func (p *params) trimmedTo(name string, limit int) string {
 // text returns a parameter of at most limit code points.
 func (p *params) text(name string, limit int) string {
 	s := p.trimmed(name)
-	if longer(s, limit) {
+	if bounds.Longer(s, limit) {
 		p.refuse(name)
 	}
 	return s
@@ -144,7 +144,7 @@ func (p *params) pasted(name string) (text string, isID bool) {
 	if _, isID = events.ReferredChatID(text); isID {
 		return p.id(name), true
 	}
-	if longer(text, bounds.MaxSearch) || text == "undefined" || text == "null" || text == "[object Object]" {
+	if bounds.Longer(text, bounds.MaxSearch) || text == "undefined" || text == "null" || text == "[object Object]" {
 		p.refuse(name)
 	}
 	return text, false
@@ -195,13 +195,8 @@ func (p *params) refuse(name string) {
 	}
 }
 
-// digits reads a number of at most most digits, without a sign.
-func digits(s string, most int) (n uint64, ok bool) {
+// digits reads a number of at most limit digits, without a sign.
+func digits(s string, limit int) (n uint64, ok bool) {
 	n, err := strconv.ParseUint(s, 10, 64)
-	return n, err == nil && len(s) <= most
-}
-
-// longer reports whether s has more than limit code points.
-func longer(s string, limit int) bool {
-	return len(s) > limit && utf8.RuneCountInString(s) > limit
+	return n, err == nil && len(s) <= limit
 }

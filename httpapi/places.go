@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"example.org/registry/httpapi/wire"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -23,10 +24,7 @@ type places struct {
 	byClient map[netip.Addr]int // without unknown clients
 }
 
-// clientShare is the part of the places that one client may take: 1/clientShare of them.
-const clientShare = 4
-
-// newPlaces returns most free places. kind is their label in refused.
+// newPlaces returns places for most clients at a time. kind is their label in refused.
 func newPlaces(most int, kind string, proxies trustedProxies, refused *prometheus.CounterVec) *places {
 	return &places{
 		most: most, proxies: proxies, byClient: map[netip.Addr]int{},
@@ -50,7 +48,7 @@ func (p *places) enter(r *http.Request) (leave func(), err error) {
 	case p.taken >= p.most:
 		p.full.Inc()
 		return nil, errBusy
-	case known && p.byClient[client] >= max(p.most/clientShare, 1):
+	case known && p.byClient[client] >= wire.Share(p.most):
 		p.share.Inc()
 		return nil, errBusy
 	}

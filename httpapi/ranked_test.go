@@ -166,7 +166,7 @@ func TestNoRanking(t *testing.T) {
 // Ranked searches wait for their turn as the others do, and are refused beyond the bound.
 func TestRankedOverload(t *testing.T) {
 	f := serve(t)
-	f.boundSearches(1, 0, 0)
+	f.boundSearches(0, 0)
 	leave, err := f.public.searches.enter(t.Context(), true)
 	require.NoError(t, err)
 	f.wantError(t, http.StatusServiceUnavailable, "Serwer jest przeciążony.", http.MethodGet, "/api/search?q=a")

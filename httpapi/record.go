@@ -6,6 +6,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/body"
 	"example.org/registry/httpapi/respond"
 	"example.org/registry/readmodel"
 )
@@ -46,27 +47,27 @@ func (p *Public) ownRecord(c *gin.Context) (respond.Response, error) {
 
 // recordOf counts the months that end with last.
 func recordOf(v *readmodel.View, last readmodel.Month) recordBody {
-	body := recordBody{Months: make([]recordMonth, recordMonths)}
-	for i := range body.Months {
+	b := recordBody{Months: make([]recordMonth, recordMonths)}
+	for i := range b.Months {
 		month := last - readmodel.Month(recordMonths-1-i)
-		body.Months[i].Month = month.Start().Format("2006-01")
+		b.Months[i].Month = month.Start().Format("2006-01")
 	}
 	for _, l := range events.Lists() {
 		if l.Trusted() {
 			continue
 		}
 		for i, n := range v.Reports(l, last, recordMonths) {
-			body.Months[i].Listed += n.Verified + n.Risk
-			body.Months[i].Verified += n.Verified
+			b.Months[i].Listed += n.Verified + n.Risk
+			b.Months[i].Verified += n.Verified
 		}
 		for i, n := range v.Delistings(l, last, recordMonths) {
-			body.Months[i].Delisted += n
+			b.Months[i].Delisted += n
 		}
 	}
 	if oldest := oldestUnverified(v); !oldest.IsZero() {
-		body.OldestUnverified = new(stamp(oldest))
+		b.OldestUnverified = new(body.Time(oldest))
 	}
-	return body
+	return b
 }
 
 // oldestUnverified returns the time of the oldest pending report on a list of accused, or zero.

@@ -343,24 +343,14 @@ func BenchmarkPages(b *testing.B) {
 	require.NoError(b, p.siteRoutes(Config{AppealsURL: "https://appeals.example.org/", ProofsURL: "https://proofs.example.org/"}))
 	b.Run("list", func(b *testing.B) { handle(b, p, "/scammers", http.StatusOK) })
 	b.Run("entry", func(b *testing.B) { handle(b, p, "/wpis/scammers/e0000007", http.StatusOK) })
-	b.Run("entry/new", func(b *testing.B) {
-		for b.Loop() {
-			p.bodies.Clear()
-			p.ServeHTTP(&sink{header: http.Header{}}, mustRequest("/wpis/scammers/e0000007"))
-		}
-	})
-	b.Run("list/new", func(b *testing.B) {
-		for b.Loop() {
-			p.bodies.Clear()
-			p.ServeHTTP(&sink{header: http.Header{}}, mustRequest("/scammers"))
-		}
-	})
-	b.Run("check/new", func(b *testing.B) {
-		for b.Loop() {
-			p.bodies.Clear()
-			p.ServeHTTP(&sink{header: http.Header{}}, mustRequest("/?id=900000000000000007"))
-		}
-	})
+	for name, target := range map[string]string{"entry": "/wpis/scammers/e0000007", "list": "/scammers", "check": "/?id=900000000000000007"} {
+		b.Run(name+"/new", func(b *testing.B) {
+			for b.Loop() {
+				p.bodies.Clear()
+				p.ServeHTTP(&sink{header: http.Header{}}, mustRequest(target))
+			}
+		})
+	}
 }
 
 func mustRequest(target string) *http.Request {

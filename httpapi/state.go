@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/body"
 	"example.org/registry/httpapi/respond"
 	"example.org/registry/readmodel"
 )
@@ -62,7 +63,7 @@ func (c *stateHeaderCache) headersFor(view *readmodel.View, asOf time.Time) *sta
 	if last != nil && last.key == key && last.Time.UnixMilli() == ms {
 		return last
 	}
-	next := &stateHeaders{key: key, Stamp: respond.Stamp{AsOf: []string{stamp(asOf)}, Time: time.UnixMilli(ms)}}
+	next := &stateHeaders{key: key, Stamp: respond.Stamp{AsOf: []string{body.Time(asOf)}, Time: time.UnixMilli(ms)}}
 	if last != nil && last.key == key {
 		next.Sequence, next.tags = last.Sequence, last.tags
 	} else {

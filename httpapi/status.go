@@ -7,6 +7,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"example.org/registry/httpapi/body"
 	"example.org/registry/httpapi/respond"
 	"example.org/registry/httpapi/site"
 	"example.org/registry/httpapi/upstream"
@@ -31,7 +32,7 @@ func (p *Public) status(c *gin.Context) (respond.Response, error) {
 	if err != nil {
 		return respond.Response{}, err
 	}
-	body := statusBody{CheckedAt: stamp(round.CheckedAt)}
+	body := statusBody{CheckedAt: body.Time(round.CheckedAt)}
 	for _, c := range round.Components {
 		body.Checks = append(body.Checks, statusCheck{c.ID, c.OK, c.Latency.Milliseconds()})
 	}

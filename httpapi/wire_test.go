@@ -36,9 +36,8 @@ func (f *fixture) dial(t testing.TB) *net.TCPConn {
 func (f *fixture) rawRequest(t testing.TB, request string) string {
 	t.Helper()
 	conn := f.dial(t)
-	if _, err := io.WriteString(conn, request); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.WriteString(conn, request)
+	require.NoError(t, err)
 	answer, _ := io.ReadAll(conn) // a reset after the answer is the server's way to refuse the rest
 	return string(answer)
 }
@@ -189,7 +188,7 @@ func TestHalfClosedReaders(t *testing.T) {
 		cfg.Status.Database = wait
 		cfg.Avatars = upstream.AvatarConfig{API: platform.URL, CDN: platform.URL}
 	})
-	f.boundSearches(1, 64, time.Hour)
+	f.boundSearches(64, time.Hour)
 	f.public.gate.wait = time.Hour
 	leave, err := f.public.searches.enter(t.Context(), true)
 	require.NoError(t, err)
@@ -201,9 +200,8 @@ func TestHalfClosedReaders(t *testing.T) {
 		"/api/legit HTTP/1.1\r\n" + minSeqHeader + ": " + apitest.Sequence(1) + "\r\n",
 	} {
 		conn := f.dial(t)
-		if _, err := io.WriteString(conn, "GET "+request+"Host: x\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := io.WriteString(conn, "GET "+request+"Host: x\r\n\r\n")
+		require.NoError(t, err)
 		require.NoError(t, conn.CloseWrite())
 		answers[request] = conn
 	}

@@ -65,36 +65,25 @@ func (v *View) LackingEntries() int { return v.lackingEntries }
 // After returns the subjects whose state had its last message after a sequence, in no particular
 // order. The same goroutines as for Tombstones may call it.
 func (m *Model) After(sequence uint64) (all []events.Subject) {
-	c := &m.content
+	add := func(at uint64, kind events.Kind, l events.List, id string) {
+		if at > sequence {
+			all = append(all, events.Subject{Kind: kind, List: l, ID: id})
+		}
+	}
 	for i, l := range events.Lists() {
-		in, list := c.lists[i], l
+		in := m.content.lists[i]
 		for slot, r := range in.orders.rows.all() {
-			if r == nil {
-				continue
-			}
-			if r.sequence > sequence {
-				all = append(all, events.Subject{Kind: events.KindEntry, List: list, ID: r.ID()})
-			}
-			if in.totals.get(slot).sequence > sequence {
-				all = append(all, events.Subject{Kind: events.KindViews, List: list, ID: r.ID()})
+			if r != nil {
+				add(r.sequence, events.KindEntry, l, r.ID())
+				add(in.totals.get(slot).sequence, events.KindViews, l, r.ID())
 			}
 		}
 		for id, t := range in.unlisted {
-			if t.sequence > sequence {
-				all = append(all, events.Subject{Kind: events.KindViews, List: list, ID: id})
-			}
+			add(t.sequence, events.KindViews, l, id)
 		}
-		c.tombstones.lists[i].all(func(d *delisting) {
-			if d.sequence > sequence {
-				all = append(all, events.Subject{Kind: events.KindEntry, List: list, ID: d.entryID})
-			}
-		})
+		m.content.tombstones.lists[i].all(func(d *delisting) { add(d.sequence, events.KindEntry, l, d.entryID) })
 	}
-	c.donations.all(func(d *donation) {
-		if d.sequence > sequence {
-			all = append(all, d.subject())
-		}
-	})
+	m.content.donations.all(func(d *donation) { add(d.sequence, events.KindDonation, "", d.donationID) })
 	return all
 }
 

@@ -69,29 +69,24 @@ func (v *View) DelistingsOn(l events.List, d Day) int32 {
 }
 
 // ReportedOn returns the entries of a list that were reported from one day until another and that the
-// list shows, newest first: at most limit, after the first skip. A binary search in the order newest
+// list shows, newest first and at most limit, and their number. A binary search in the order newest
 // finds the first.
-func (v *View) ReportedOn(l events.List, from, until Day, skip, limit int) Page {
+func (v *View) ReportedOn(l events.List, from, until Day, limit int) (rows []*Row, total int) {
 	list, q := v.list(l), ListQuery{List: l, Limit: 1}
 	if l.Trusted() {
 		q.Status = StatusVerified
 	}
-	total := list.size(&q)
+	size := list.size(&q)
 	// first returns the position of the first entry that was reported before a day.
 	first := func(d Day) int {
-		return sort.Search(total, func(i int) bool {
+		return sort.Search(size, func(i int) bool {
 			q.Skip = i
 			return list.page(&q).Rows[0].Reported().Before(d.Start())
 		})
 	}
 	begin, end := first(until+1), first(from)
-	q.Skip, q.Limit = begin+skip, min(limit, end-begin-skip)
-	p := Page{Total: end - begin}
-	if q.Limit > 0 {
-		p.Rows = list.page(&q).Rows
-	}
-	p.HasMore = skip+len(p.Rows) < p.Total
-	return p
+	q.Skip, q.Limit = begin, min(limit, end-begin)
+	return list.page(&q).Rows, end - begin
 }
 
 // OldestUnverified returns the time of the list's oldest unverified report, or false if there is

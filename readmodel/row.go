@@ -87,8 +87,8 @@ func (r *Row) List() events.List { return events.Lists()[r.list] }
 // Ref returns the row's RowRef in its model.
 func (r *Row) Ref() RowRef { return NewRowRef(int(r.list), r.slot) }
 
-// Text returns the texts that ranked search compares and that contain a Match: the name, and the
-// reason as a visitor sees it. They are not folded.
+// Text returns the texts in which ranked search finds a Match: the name, and the reason as a visitor
+// sees it. They are not folded.
 func (r *Row) Text() (name, text string, err error) {
 	p, err := r.Public()
 	return p.Name, reason.Text(p.DescHTML), err

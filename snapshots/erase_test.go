@@ -104,9 +104,8 @@ func TestEraseFreeOfAReplaced(t *testing.T) {
 	t.Cleanup(func() { _ = s.Close() })
 	model := readmodel.New()
 	require.NoError(t, s.Save(feed(model, sample(300)...)))
-	if _, err := s.Replace(old); err != nil {
-		t.Fatal(err)
-	}
+	_, err = s.Replace(old)
+	require.NoError(t, err)
 	if done, err := old.EraseFree(t.Context(), ArchiveConfig{}); !done || err != nil {
 		t.Fatal(done, err)
 	}

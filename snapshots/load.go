@@ -219,7 +219,7 @@ func walkTables(tx *bolt.Tx, of []table, visit func(pair) error) error {
 	}
 }
 
-// decode runs one worker.
+// decode decodes batches until there are no more.
 func (l *loader) decode(ctx context.Context, in <-chan *batch) error {
 	renderer := readmodel.NewRenderer()
 	pace := throttle{rest: l.rest}

@@ -47,8 +47,7 @@ func LockDir(dir string) (*DirLock, error) {
 
 // lockError names the path once. Some errors of package os have a path, which may be another one.
 func lockError(path string, err error) error {
-	var of *os.PathError
-	if errors.As(err, &of) {
+	if of, ok := errors.AsType[*os.PathError](err); ok {
 		path, err = of.Path, of.Err
 	}
 	return fmt.Errorf("data directory %s: %w; %s", path, err, remedy(err))

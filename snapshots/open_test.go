@@ -551,9 +551,7 @@ func TestKilledWhileLoading(t *testing.T) {
 		if loaded.View().Sequence() != 0 || again.Checkpoint().Sequence != 0 {
 			t.Error("the store was loaded again")
 		}
-		if err := again.Close(); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, again.Close())
 		if a := asides(t, path); len(a) != 1 || !bytes.Equal(readFile(t, a[0]), good) {
 			t.Errorf("beside the store: %v", a)
 		}
@@ -680,9 +678,8 @@ func TestSaveIntoDamage(t *testing.T) {
 	clear(file[2*os.Getpagesize():])
 	f, err := os.OpenFile(s.path, os.O_WRONLY, 0)
 	require.NoError(t, err)
-	if _, err := f.WriteAt(file, 0); err != nil {
-		t.Fatal(err)
-	}
+	_, err = f.WriteAt(file, 0)
+	require.NoError(t, err)
 	require.NoError(t, f.Close())
 	for range 2 {
 		if err := s.Save(feed(m, sample(40)...)); !errors.Is(err, ErrDamaged) {
@@ -694,13 +691,10 @@ func TestSaveIntoDamage(t *testing.T) {
 	require.NoError(t, err)
 	loaded := readmodel.New()
 	require.NoError(t, next.Save(feed(loaded, sample(300)...)))
-	if _, err := next.Replace(s); err != nil {
-		t.Fatal(err)
-	}
+	_, err = next.Replace(s)
+	require.NoError(t, err)
 	_ = s.Close() // damaged
-	if err := next.Close(); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, next.Close())
 	_, again := mustOpen(t, path)
 	if content(t, again.View()) != content(t, loaded.View()) {
 		t.Error("another content")

@@ -13,14 +13,13 @@ import (
 )
 
 // fresh makes a replacement of the store at path, with content of its own.
-func fresh(t *testing.T, path string, n int) (*Store, readmodel.Digest) {
+func fresh(t *testing.T, path string) *Store {
 	t.Helper()
 	s, err := NewReplacement(Config{Path: path})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
-	m := readmodel.New()
-	require.NoError(t, s.Save(feed(m, sample(n)...)))
-	return s, m.Digest()
+	require.NoError(t, s.Save(feed(readmodel.New(), sample(3)...)))
+	return s
 }
 
 // A store that replaces another has its name and a data-set id of its own, and goes on taking
@@ -29,7 +28,7 @@ func TestReplace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.db")
 	old, was := mustOpen(t, path)
 	require.NoError(t, old.Save(feed(was, sample(5)...)))
-	s, _ := fresh(t, path, 3)
+	s := fresh(t, path)
 	aside, err := s.Replace(old)
 	require.NoError(t, err)
 	if a := asides(t, path); len(a) != 1 || filepath.Base(a[0]) != aside {
@@ -62,14 +61,12 @@ func TestReplace(t *testing.T) {
 func TestReplaceFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.db")
 	old, _ := mustOpen(t, path)
-	s, _ := fresh(t, path, 3)
+	s := fresh(t, path)
 	require.NoError(t, os.Remove(path+rebuildingSuffix))
 	if _, err := s.Replace(old); err == nil {
 		t.Error("replaced by a file that is not there")
 	}
-	if err := s.Discard(); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, s.Discard())
 	found, err := filepath.Glob(path + "*")
 	if err != nil || len(found) != 1 || found[0] != path {
 		t.Errorf("left: %v, %v", found, err)
@@ -101,7 +98,7 @@ func TestRemoveLeftovers(t *testing.T) {
 		"between the two names": func(*Store) error { return secondName(path, path+".replaced-20261121T000000Z") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, _ := fresh(t, path, 3)
+			s := fresh(t, path)
 			require.NoError(t, die(s))
 			_ = s.Close()
 			require.NoError(t, RemoveLeftovers(path, log))
@@ -121,10 +118,9 @@ func TestRemoveLeftovers(t *testing.T) {
 func TestLeftoversKeepReplaced(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.db")
 	old, _ := mustOpen(t, path)
-	s, _ := fresh(t, path, 3)
-	if _, err := s.Replace(old); err != nil {
-		t.Fatal(err)
-	}
+	s := fresh(t, path)
+	_, err := s.Replace(old)
+	require.NoError(t, err)
 	require.NoError(t, RemoveLeftovers(path, slog.New(slog.DiscardHandler)))
 	if a := asides(t, path); len(a) != 1 {
 		t.Errorf("beside the store: %v", a)

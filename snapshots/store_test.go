@@ -175,9 +175,7 @@ func TestReplacedAfterFailure(t *testing.T) {
 func TestProbe(t *testing.T) {
 	s, m := mustOpen(t, filepath.Join(t.TempDir(), "registry.db"))
 	require.NoError(t, s.Save(feed(m, sample(10)...)))
-	if err := s.Probe(); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, s.Probe())
 	s.mu.Lock() // a transaction is at work
 	if err := s.Probe(); err != nil {
 		t.Error(err)

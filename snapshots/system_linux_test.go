@@ -275,9 +275,8 @@ func TestMap(t *testing.T) {
 	}
 	before := maps[:len(maps)-len(after)-len(path)]
 	var from, to uint64
-	if _, err := fmt.Sscanf(string(before[bytes.LastIndexByte(before, '\n')+1:]), "%x-%x", &from, &to); err != nil {
-		t.Fatal(err)
-	}
+	_, err = fmt.Sscanf(string(before[bytes.LastIndexByte(before, '\n')+1:]), "%x-%x", &from, &to)
+	require.NoError(t, err)
 	if to-from < initialMmap {
 		t.Errorf("%d bytes reserved, want %d", to-from, uint64(initialMmap))
 	}
@@ -290,9 +289,7 @@ func TestMap(t *testing.T) {
 // The error for lack of space says how much must be free, and its figures add up.
 func TestCheckSpace(t *testing.T) {
 	dir := t.TempDir()
-	if err := checkSpace(dir, 1); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, checkSpace(dir, 1))
 	err := checkSpace(dir, 1<<60)
 	want := regexp.MustCompile(`^no space left on device in ` + regexp.QuoteMeta(dir) +
 		`: 1152921504623624192 bytes must be free there \(1152921504606846976 for the store, 16777216 to spare\), and \d+ are$`)

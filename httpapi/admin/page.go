@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"example.org/registry/httpapi"
+	"example.org/registry/httpapi/body"
 )
 
 // The page shows people what /projection shows programs. It is rendered as one document, with the
@@ -181,7 +182,7 @@ func judge(state httpapi.Readiness, unready error, p Projection) pageState {
 // newPageTemplate panics only if the embedded template is broken, which the tests rule out.
 func newPageTemplate() *template.Template {
 	return template.Must(template.New("page.html").Funcs(template.FuncMap{
-		"iso":     func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") },
+		"iso":     body.Time,
 		"at":      func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
 		"clock":   func(t time.Time) string { return t.UTC().Format("15:04") },
 		"number":  number,

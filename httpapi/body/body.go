@@ -14,6 +14,9 @@ import (
 	"example.org/registry/readmodel"
 )
 
+// Time formats a time as the API does: RFC 3339 in UTC with milliseconds.
+func Time(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
 // Counts is how many entries the lists show.
 type Counts struct {
 	Scammers int `json:"scammers"`

@@ -135,7 +135,7 @@ func (p *page) check(epoch string, since uint64) error {
 	return nil
 }
 
-// checkEntry fills in the id of an entry.
+// checkEntry rejects an entry that no server sends, and fills in its id.
 func (c *change) checkEntry() error {
 	var entry struct {
 		EntryID string `json:"_id"`

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/readmodel/lookalike"
 )
 
@@ -224,9 +225,9 @@ func continues(s string, after bool) bool {
 	return len(rest) < len(s) && unicode.IsNumber(r)
 }
 
-// beside reports whether a text has one literal id, repeated or not, and nothing else but labels and
-// separators. If it has one name as well, before, after or between the ids, beside returns what that
-// may be.
+// beside reads a text with one literal id, repeated or not. only means that labels and separators are
+// all that is next to the id. Otherwise names has what the name may be, which stands before, after or
+// between the ids; it is empty if anything else does.
 func (rd *Reader) beside(s string, ids []id) (only bool, names []string) {
 	first, rest := rd.skipIDs(s, 0, ids)
 	if first > 0 {
@@ -417,7 +418,7 @@ func (rd *Reader) plain(text string) string {
 		}
 	}
 	text = strings.TrimPrefix(text, "@")
-	if longer(text, maxPlain) || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsSpace(r) && r != ' ' }) || len(rd.kinds(text)) > 0 {
+	if bounds.Longer(text, maxPlain) || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsSpace(r) && r != ' ' }) || len(rd.kinds(text)) > 0 {
 		return ""
 	}
 	words, letters, numbers := strings.Fields(norm.NFC.String(text)), 0, 0

@@ -33,7 +33,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -179,7 +178,7 @@ func (rd *Reader) Read(text, id string) (p Paste) {
 		p.Asked = id
 	}
 	for _, field := range [...]string{text, id} {
-		p.Omitted = p.Omitted || longer(field, MaxText) || longer(norm.NFKC.String(field), MaxText)
+		p.Omitted = p.Omitted || bounds.Longer(field, MaxText) || bounds.Longer(norm.NFKC.String(field), MaxText)
 	}
 	rd.readLiterals(&p)
 	p.Unchecked = rd.kinds(p.Text)
@@ -214,11 +213,6 @@ func SingleID(text string) bool {
 func Digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 func isRun(s string) bool { return len(s) >= MinDigits && len(s) <= MaxDigits }
-
-// longer reports whether s has more than limit code points.
-func longer(s string, limit int) bool {
-	return len(s) > limit && utf8.RuneCountInString(s) > limit
-}
 
 func appendNew(all []string, s string) []string {
 	if slices.Contains(all, s) {

@@ -24,9 +24,9 @@ type builder struct {
 // first, so that a long text hides none.
 func (b *builder) read(text, id string) {
 	p := b.p
-	typed := cutTo(text, MaxText) + "\n" + cutTo(id, MaxText)
-	meant := cutTo(lookalike.Visible(lookalike.Unescaped(text)), MaxText) + "\n" + cutTo(lookalike.Visible(lookalike.Unescaped(id)), MaxText)
-	shown := cutTo(lookalike.Visible(text), MaxText) + "\n" + cutTo(lookalike.Visible(id), MaxText)
+	typed := cut(text) + "\n" + cut(id)
+	meant := cut(lookalike.Visible(lookalike.Unescaped(text))) + "\n" + cut(lookalike.Visible(lookalike.Unescaped(id)))
+	shown := cut(lookalike.Visible(text)) + "\n" + cut(lookalike.Visible(id))
 	texts := slices.Compact([]string{typed, shown, meant})
 	for i, s := range texts {
 		b.readDigits(s, i == 0)
@@ -44,10 +44,11 @@ func (b *builder) read(text, id string) {
 	}
 }
 
-// cutTo returns the first n code points of s.
-func cutTo(s string, n int) string {
+// cut returns the first MaxText code points of s.
+func cut(s string) string {
+	n := 0
 	for at := range s {
-		if n--; n < 0 {
+		if n++; n > MaxText {
 			return s[:at]
 		}
 	}
@@ -176,7 +177,7 @@ func (b *builder) readNumbers(s string) {
 // IsNumber reports whether a text may be the number of a report or an id that is no number: it has
 // a digit, and at least four characters, and at most as many as a number may have.
 func IsNumber(s string) bool {
-	return strings.ContainsAny(s, "0123456789") && longer(s, 3) && !longer(s, bounds.MaxID)
+	return strings.ContainsAny(s, "0123456789") && bounds.Longer(s, 3) && !bounds.Longer(s, bounds.MaxID)
 }
 
 // word is a word of a reading, or a mark that stands alone.

@@ -75,7 +75,8 @@ func (s *Saved[Q]) For(tags *Tags) *Body {
 	return s.body
 }
 
-// Save caches a copy of the body if last has the same content; else it only records the request.
+// Save caches a copy of the body if the last request of its key was for the same content. Else it only
+// records the request.
 func (b *Cache[Q]) Save(last *Saved[Q], tags *Tags, body []byte) {
 	s := &Saved[Q]{key: last.key, Query: last.Query, tag: tags.Plain(), weight: entryWeight + uint32(len(last.key.Raw))}
 	if last.tag == s.tag {

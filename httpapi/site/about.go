@@ -39,12 +39,10 @@ type recordView struct {
 	Waiting string // how long the oldest report has been pending
 }
 
-// aboutSection is the content below a level-one heading; its parts are those below level-two
-// headings.
+// aboutSection is the content below a level-two heading, in the form of an advice.
 type aboutSection struct {
 	Title string
-	Text  template.HTML
-	Parts []fold
+	advice
 }
 
 // CheckAbout rejects a text that cannot be the page about the registry (httpapi/CONTRACT.md#about).
@@ -67,15 +65,9 @@ func readAbout(markdown string) (v aboutView, err error) {
 	v.Before = renderSafely(policy, before)
 	size := len(v.Before)
 	for _, s := range sections {
-		text, parts := cutAt(s.text, "### ")
-		section := aboutSection{Title: s.title, Text: renderSafely(policy, text)}
-		size += len(s.title) + len(section.Text)
-		for _, p := range parts {
-			part := fold{p.title, renderSafely(policy, p.text)}
-			section.Parts = append(section.Parts, part)
-			size += len(p.title) + len(part.Text)
-		}
-		v.Sections = append(v.Sections, section)
+		text, n := renderFolded(policy, s.text)
+		size += len(s.title) + n
+		v.Sections = append(v.Sections, aboutSection{s.title, text})
 	}
 	if size > maxAboutHTML {
 		return v, fmt.Errorf("makes %d bytes of HTML; at most %d fit", size, maxAboutHTML)

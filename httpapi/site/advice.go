@@ -101,18 +101,13 @@ func readAdvice(markdown string) (map[string]advice, error) {
 		if class == paidAdvice {
 			text = section.text
 		}
-		a, size := renderAdvice(text)
+		a, size := renderFolded(newPolicy("tel:", "sms:"), text) // phones call and write to its numbers
 		if size > maxAdviceHTML {
 			return nil, fmt.Errorf("makes %d bytes of HTML below %q; at most %d fit", size, section.title, maxAdviceHTML)
 		}
 		all[class] = a
 	}
 	return all, nil
-}
-
-// advicePolicy lets phones call and write to the numbers in an advice.
-func advicePolicy() *bluemonday.Policy {
-	return newPolicy("tel:", "sms:")
 }
 
 // adviceSection is the content below a heading.
@@ -139,8 +134,8 @@ func cutAt(text, prefix string) (before string, sections []adviceSection) {
 	return before, sections
 }
 
-func renderAdvice(markdown string) (a advice, size int) {
-	policy := advicePolicy()
+// renderFolded renders a text, and below it the parts that its level-three headings begin.
+func renderFolded(policy *bluemonday.Policy, markdown string) (a advice, size int) {
 	now, folded := cutAt(markdown, "### ")
 	a.Now = renderSafely(policy, now)
 	size = len(a.Now)

@@ -128,7 +128,5 @@ func TestBadAdvice(t *testing.T) {
 			t.Errorf("%.20q: %v", advice, err)
 		}
 	}
-	if err := CheckAdvice(strings.Repeat("a", maxAdviceHTML-100)); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, CheckAdvice(strings.Repeat("a", maxAdviceHTML-100)))
 }

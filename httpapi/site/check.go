@@ -108,7 +108,7 @@ func (s *Site) answer(v *checkView, p *CheckPage) (err error) {
 		v.AskID = missingID(p, found.server())
 	}
 	v.Advice, v.Report = s.adviceFor(v.Verdict.Class, found.server()), p.Verdict.Value.FoundNobody()
-	if v.Differ, err = differences(p, found.near); err != nil {
+	if v.Differ, err = differences(found.near); err != nil {
 		return err
 	}
 	return s.show(v, p, found)
@@ -294,7 +294,7 @@ type differing struct {
 }
 
 // differences returns the differences that fit.
-func differences(p *CheckPage, nears []near) (all []differing, err error) {
+func differences(nears []near) (all []differing, err error) {
 	room := differRoom
 	for _, n := range nears {
 		public, err := n.row.Public()

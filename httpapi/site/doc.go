@@ -11,8 +11,8 @@
 //     time; the first is the renderer of readmodel.
 //   - A page is a function of its query, of its content, of the site's Version and, if it has a
 //     chart, of the current month; so its entity tag is made of these. It contains no clock.
-//   - An answer to a check reports of a name what it found of the name, and of an id what it found of
-//     the account. It never calls a person clean.
+//   - An answer to a check says about a name only what is known of the name, and about an id what is
+//     known of the account. It never calls a person clean.
 //   - Nothing is loaded from other hosts, nothing is stored in the visitor's browser, and everything
 //     works without JavaScript.
 //

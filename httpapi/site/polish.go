@@ -39,11 +39,14 @@ func number(n int) string {
 	return s
 }
 
-// moment formats a time in Polish, to the minute: 21 listopada 2026, 10:15 UTC. All visitors get
-// the same page, so the zone is named rather than guessed.
-func moment(t time.Time) string {
+// moment formats a time in Polish, to the minute: 21 listopada 2026, 10:15 UTC; second, to the
+// second. All visitors get the same page, so the zone is named rather than guessed.
+func moment(t time.Time) string { return clocked(t, "15:04") }
+func second(t time.Time) string { return clocked(t, "15:04:05") }
+
+func clocked(t time.Time, layout string) string {
 	t = t.UTC()
-	return fmt.Sprintf("%d %s %d, %02d:%02d UTC", t.Day(), month(t.Month()), t.Year(), t.Hour(), t.Minute())
+	return fmt.Sprintf("%d %s %d, %s UTC", t.Day(), month(t.Month()), t.Year(), t.Format(layout))
 }
 
 // day formats a date in Polish: 14 listopada 2026. It is the day in UTC, since all visitors get the
@@ -76,9 +79,3 @@ func monthName(m time.Month) string {
 }
 
 func shortMonth(m time.Month) string { return string([]rune(monthName(m))[:3]) }
-
-// second formats a time like moment, to the second.
-func second(t time.Time) string {
-	t = t.UTC()
-	return fmt.Sprintf("%d %s %d, %s UTC", t.Day(), month(t.Month()), t.Year(), t.Format("15:04:05"))
-}

@@ -17,6 +17,7 @@ import (
 	"github.com/microcosm-cc/bluemonday"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/body"
 	"example.org/registry/httpapi/internal/bounds"
 )
 
@@ -232,7 +233,7 @@ func (s *Site) funcs() template.FuncMap {
 		"day":       day,
 		"groups":    groups,
 		"iso":       iso,
-		"isoMillis": isoMillis,
+		"isoMillis": body.Time,
 		"second":    second,
 		"moment":    moment,
 		"listPaths": listPaths,
@@ -246,9 +247,6 @@ func (s *Site) absolute(path string) string { return s.cfg.BaseURL + path }
 
 // iso formats a time for datetime attributes.
 func iso(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
-// isoMillis is iso with the milliseconds.
-func isoMillis(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // listPaths returns the page of each list.
 func listPaths() (paths []string) {

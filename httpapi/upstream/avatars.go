@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -119,21 +120,14 @@ func newAvatars(cfg AvatarConfig, m *metrics, work *background, logger *slog.Log
 	}
 	a := &avatars{
 		platform: cfg.platform,
-		timeout:  cfg.timeout,
+		timeout:  cmp.Or(cfg.timeout, callTimeout),
 		running:  newShared[cached](work, maxAtOnce),
 		limiter:  rate.NewLimiter(perSecond, 1), // no bursts: any second has 20
 		logger:   logger,
 		logged:   rate.Sometimes{Interval: 10 * time.Second},
 	}
-	if a.timeout == 0 {
-		a.timeout = callTimeout
-	}
 	if a.platform == nil && cfg.API != "" {
-		chat, err := newChatPlatform(cfg, m)
-		if err != nil {
-			return nil, err
-		}
-		a.platform = chat
+		a.platform = newChatPlatform(cfg, m)
 	}
 	var err error
 	a.cache, err = newAvatarCache(cacheBytes)

@@ -85,23 +85,16 @@ type chatPlatform struct {
 }
 
 // newChatPlatform needs a configuration that AvatarConfig.Check has accepted.
-func newChatPlatform(cfg AvatarConfig, m *metrics) (*chatPlatform, error) {
-	api, err := ParseURL(cfg.API)
-	if err != nil {
-		return nil, err
-	}
-	cdn, err := ParseURL(cfg.CDN)
-	if err != nil {
-		return nil, err
-	}
-	guard := newDialGuard(api, cdn)
+func newChatPlatform(cfg AvatarConfig, m *metrics) *chatPlatform {
+	api, _ := ParseURL(cfg.API)
+	cdn, _ := ParseURL(cfg.CDN)
 	return &chatPlatform{
 		api:     strings.TrimRight(cfg.API, "/"),
 		cdn:     strings.TrimRight(cfg.CDN, "/"),
 		token:   cfg.Token,
-		client:  newClient(newTransport(guard.dial)),
+		client:  newClient(newTransport(newDialGuard(api, cdn).dial)),
 		metrics: m,
-	}, nil
+	}
 }
 
 // avatar implements platform.
@@ -226,10 +219,8 @@ func statusError(resp *http.Response) error {
 // usable.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	text := strings.TrimSpace(h.Get("Retry-After"))
-	if seconds, err := strconv.ParseFloat(text, 64); err == nil && seconds > 0 && seconds < maxPause.Seconds() {
-		return time.Duration(seconds * float64(time.Second))
-	} else if err == nil && seconds >= maxPause.Seconds() {
-		return maxPause
+	if seconds, err := strconv.ParseFloat(text, 64); err == nil && seconds > 0 {
+		return time.Duration(min(seconds, maxPause.Seconds()) * float64(time.Second))
 	}
 	if at, err := http.ParseTime(text); err == nil && at.After(now) {
 		return min(at.Sub(now), maxPause)

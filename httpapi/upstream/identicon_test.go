@@ -130,9 +130,8 @@ func BenchmarkIdenticon(b *testing.B) {
 		b.Run(strconv.Itoa(size), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := icons.encode("100000000000000001", size); err != nil {
-					b.Fatal(err)
-				}
+				_, err := icons.encode("100000000000000001", size)
+				require.NoError(b, err)
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,17 +49,13 @@ type statusRounds struct {
 	probes  []*probe
 	running *shared[*Status]
 
-	mu    sync.Mutex
-	last  *Status   // nil before the first round
-	ended time.Time // by the monotonic clock: setting the system's time changes nothing
+	mu   sync.Mutex
+	last *Status // nil before the first round
 }
 
 // newStatusRounds makes the four probes in the order of the contract.
 func newStatusRounds(cfg StatusConfig, m *metrics, work *background, logger *slog.Logger) (*statusRounds, error) {
-	timeout := cfg.timeout
-	if timeout == 0 {
-		timeout = callTimeout
-	}
+	timeout := cmp.Or(cfg.timeout, callTimeout)
 	s := &statusRounds{running: newShared[*Status](work, 1)}
 	add := func(id string, ask func(context.Context) error) {
 		s.probes = append(s.probes, &probe{id: id, ask: ask, timeout: timeout, work: work, metrics: m, logger: logger})
@@ -90,11 +87,11 @@ func (s *statusRounds) latest(ctx context.Context) (*Status, error) {
 	return status, err
 }
 
-// fresh returns the last round, or nil once it is too old.
+// fresh returns the last round, or nil once it is too old, by the monotonic clock.
 func (s *statusRounds) fresh() *Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.last == nil || time.Since(s.ended) >= statusKept {
+	if s.last == nil || time.Since(s.last.CheckedAt) >= statusKept {
 		return nil
 	}
 	return s.last
@@ -114,7 +111,7 @@ func (s *statusRounds) round(ctx context.Context) *Status {
 	status.CheckedAt = time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last, s.ended = status, status.CheckedAt
+	s.last = status
 	return status
 }
 

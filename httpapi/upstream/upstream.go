@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -50,9 +51,7 @@ type Services struct {
 
 // New fails for invalid addresses.
 func New(cfg Config) (*Services, error) {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	m := newMetrics(cfg.Metrics)
 	s := &Services{work: newBackground(cfg.Logger), turn: cfg.Turn}
 	var err error

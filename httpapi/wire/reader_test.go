@@ -50,9 +50,8 @@ func ask(t *testing.T, address, text string) *net.TCPConn {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	_ = c.SetDeadline(time.Now().Add(30 * time.Second))
-	if _, err := io.WriteString(c, text); err != nil {
-		t.Fatal(err)
-	}
+	_, err = io.WriteString(c, text)
+	require.NoError(t, err)
 	return c.(*net.TCPConn)
 }
 

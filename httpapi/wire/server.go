@@ -80,10 +80,10 @@ func LimitConnections(l net.Listener, limits Limits) net.Listener {
 		byClient: map[netip.Addr]int{}}
 }
 
-const (
-	clientShare   = 4       // no client gets more than the connections divided by this
-	mostByDefault = 1 << 14 // an idle connection costs about 10 KB of memory
-)
+// Share returns how many of n places one client may take: a quarter of them, and at least one.
+func Share(n int) int { return max(n/4, 1) }
+
+const mostByDefault = 1 << 14 // an idle connection costs about 10 KB of memory
 
 // Parts are the parts that the connections of a process's listeners have of its descriptors.
 type Parts struct{ Public, Operators, Broker int }
@@ -186,7 +186,7 @@ const closeIdleEvery = 20 * time.Millisecond
 func (l *listener) enter(client netip.Addr) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.byClient[client] >= max(l.limits.Connections/clientShare, 1) {
+	if l.byClient[client] >= Share(l.limits.Connections) {
 		return false
 	}
 	l.byClient[client]++

@@ -208,12 +208,3 @@ func (f *field) Options() index.FieldIndexingOptions              { return f.opt
 func (f *field) AnalyzedLength() int                              { return f.length }
 func (f *field) NumPlainTextBytes() uint64                        { return 0 }
 func (f *field) AnalyzedTokenFrequencies() index.TokenFrequencies { return f.terms }
-
-func allDigits(s string) bool {
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return false
-		}
-	}
-	return true
-}

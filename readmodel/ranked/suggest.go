@@ -238,6 +238,8 @@ func (e *Engine) automata(edits int) (*levenshtein.LevenshteinAutomatonBuilder, 
 	return b, err
 }
 
+func allDigits(s string) bool { return strings.Trim(s, "0123456789") == "" }
+
 func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
 }

@@ -251,7 +251,7 @@ func isLink(address string) bool {
 // reads alike: letters of one script, digits, dots and hyphens, then a port at most. A user, a
 // bracket or a letter that only looks like one would lead elsewhere than it reads.
 func isPlainHost(rest string) bool {
-	host, port := rest, ""
+	host := rest
 	if at := strings.IndexAny(rest, "/?#"); at >= 0 {
 		host = rest[:at]
 	}

@@ -64,12 +64,7 @@ func withoutMarks(s string) string {
 }
 
 func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
 // IsVisible reports whether s shows anything: a letter, a number, a punctuation mark or a symbol

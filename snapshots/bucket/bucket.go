@@ -294,7 +294,7 @@ func (b *Bucket) stream(ctx context.Context) (stream, error) {
 	return stream{b, s}, b.explain(err, jetstream.DefaultAPIPrefix+"STREAM.INFO."+streamName)
 }
 
-// explain explains err, the error of a request to JetStream's API on subject.
+// explain is natserr.Explain.
 func (b *Bucket) explain(err error, subject string) error {
 	return natserr.Explain(b.js.Conn(), err, subject)
 }

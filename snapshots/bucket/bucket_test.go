@@ -24,10 +24,10 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, eventstest.ClientLeak()) }
 
 // open makes a bucket on a broker of its own.
-func open(t *testing.T, cfg Config, with ...func(*Bucket)) (*Bucket, jetstream.JetStream) {
+func open(t *testing.T, with ...func(*Bucket)) (*Bucket, jetstream.JetStream) {
 	t.Helper()
 	js := eventstest.Connect(t, eventstest.Broker(t))
-	b := New(js, cfg)
+	b := New(js, Config{})
 	for _, set := range with {
 		set(b)
 	}
@@ -88,23 +88,20 @@ func mustStream(t *testing.T, b *Bucket) stream {
 // List also returns objects that are not snapshots, with the reason.
 func TestForeignObjects(t *testing.T) {
 	t.Parallel()
-	b, js := open(t, Config{})
+	b, js := open(t)
 	store, err := js.ObjectStore(t.Context(), Name)
 	require.NoError(t, err)
-	if _, err := store.PutString(t.Context(), "notes\n", "somebody's"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := js.Publish(t.Context(), namePrefix+"bm90IGpzb24=", []byte("not json")); err != nil {
-		t.Fatal(err)
-	}
+	_, err = store.PutString(t.Context(), "notes\n", "somebody's")
+	require.NoError(t, err)
+	_, err = js.Publish(t.Context(), namePrefix+"bm90IGpzb24=", []byte("not json"))
+	require.NoError(t, err)
 	mine := put(t, b, 10, 1, "one")
 	objects, _, err := b.List(t.Context())
 	if err != nil || len(objects) != 3 || objects[0].Err != nil || objects[1].Err == nil || objects[2].Err == nil {
 		t.Fatalf("%+v, %v", objects, err)
 	}
-	if _, err := b.Prune(t.Context(), mine, 1); err != nil {
-		t.Fatal(err)
-	}
+	_, err = b.Prune(t.Context(), mine, 1)
+	require.NoError(t, err)
 	if found := names(t, b); len(found) != 3 {
 		t.Errorf("other names were erased: %v", found)
 	}
@@ -113,7 +110,7 @@ func TestForeignObjects(t *testing.T) {
 // Prune erases only the oldest of the same stream and epoch, without a trace in the stream.
 func TestPrune(t *testing.T) {
 	t.Parallel()
-	b, _ := open(t, Config{})
+	b, _ := open(t)
 	put(t, b, 5, 90, "lost")
 	var just Object
 	for seq := range uint64(4) {
@@ -138,7 +135,7 @@ func TestPrune(t *testing.T) {
 // all that ever were, nor does a clock or a sequence decide which.
 func TestPruneOtherHistories(t *testing.T) {
 	t.Parallel()
-	b, _ := open(t, Config{})
+	b, _ := open(t)
 	var just Object
 	for i, history := range []string{"first", "second", "third", "fourth", "first", "fifth", "other", "now"} {
 		m, packed := archive(t, 3, uint64(100-i), history)
@@ -163,7 +160,7 @@ func TestPruneOtherHistories(t *testing.T) {
 // stays.
 func TestPruneBySequence(t *testing.T) {
 	t.Parallel()
-	b, _ := open(t, Config{})
+	b, _ := open(t)
 	for _, seq := range []uint64{40, 10, 30, 20} { // by time, 20 is the newest
 		put(t, b, 5, seq, "one")
 	}
@@ -181,7 +178,7 @@ func TestPruneBySequence(t *testing.T) {
 // under way are not.
 func TestUnfinishedPut(t *testing.T) {
 	t.Parallel()
-	b, js := open(t, Config{}, func(b *Bucket) { b.orphanAfter = time.Hour })
+	b, js := open(t, func(b *Bucket) { b.orphanAfter = time.Hour })
 	good := put(t, b, 10, 1, "one")
 	if _, err := js.Publish(t.Context(), chunkPrefix+"HALFDONE", make([]byte, 1000)); err != nil { // kill -9 is here
 		t.Fatal(err)
@@ -208,7 +205,7 @@ func TestUnfinishedPut(t *testing.T) {
 // listed then is whole, and the newest is among it.
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
-	b, js := open(t, Config{})
+	b, js := open(t)
 	const servers, keep = 4, 2
 	var group errgroup.Group
 	for server := range uint64(servers) {
@@ -252,7 +249,7 @@ func TestManyAtOnce(t *testing.T) {
 // A Put that stood still for so long that its chunks count as left puts no name.
 func TestPutStoodStill(t *testing.T) {
 	t.Parallel()
-	b, _ := open(t, Config{}, func(b *Bucket) { b.orphanAfter = time.Nanosecond })
+	b, _ := open(t, func(b *Bucket) { b.orphanAfter = time.Nanosecond })
 	m, packed := archive(t, 5, 1, "one")
 	if _, err := b.Put(t.Context(), m, bytes.NewReader(packed)); err == nil || len(names(t, b)) > 0 {
 		t.Errorf("put %v, %v", names(t, b), err)
@@ -269,9 +266,8 @@ func TestNoBucket(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	if _, err := js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: Name, Description: "mine"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: Name, Description: "mine"})
+	require.NoError(t, err)
 	require.NoError(t, b.Create(ctx))
 	if info := mustStream(t, b).CachedInfo(); info.Config.Description != "mine" {
 		t.Errorf("altered: %+v", info.Config)

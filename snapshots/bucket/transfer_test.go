@@ -16,7 +16,7 @@ import (
 // List, Open and the client library's own object store return what Put has put.
 func TestPutAndOpen(t *testing.T) {
 	t.Parallel()
-	b, js := open(t, Config{}, smallChunks)
+	b, js := open(t, smallChunks)
 	m, packed := archive(t, 200, 7, "one")
 	o, err := b.Put(t.Context(), m, bytes.NewReader(packed))
 	require.NoError(t, err)
@@ -47,7 +47,7 @@ func TestPutAndOpen(t *testing.T) {
 // Missing or changed chunks are an error.
 func TestDamagedObjects(t *testing.T) {
 	t.Parallel()
-	b, js := open(t, Config{}, smallChunks)
+	b, js := open(t, smallChunks)
 	for name, damage := range map[string]func(t *testing.T, o Object){
 		"missing": func(t *testing.T, o Object) {
 			require.NoError(t, mustStream(t, b).Purge(t.Context(), jetstream.WithPurgeSubject(chunkPrefix+o.info.NUID), jetstream.WithPurgeKeep(1)))
@@ -58,9 +58,8 @@ func TestDamagedObjects(t *testing.T) {
 			require.NoError(t, err)
 			m.Data[len(m.Data)/2] ^= 1
 			require.NoError(t, s.DeleteMsg(t.Context(), m.Sequence))
-			if _, err := js.Publish(t.Context(), chunkPrefix+o.info.NUID, m.Data); err != nil {
-				t.Fatal(err)
-			}
+			_, err = js.Publish(t.Context(), chunkPrefix+o.info.NUID, m.Data)
+			require.NoError(t, err)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +81,7 @@ func TestDamagedObjects(t *testing.T) {
 // A Put whose source fails leaves nothing.
 func TestFailedPut(t *testing.T) {
 	t.Parallel()
-	b, _ := open(t, Config{}, smallChunks)
+	b, _ := open(t, smallChunks)
 	errFailing := errors.New("failing")
 	m, packed := archive(t, 200, 3, "one")
 	failing := io.MultiReader(bytes.NewReader(packed[:len(packed)-1]), iotest.ErrReader(errFailing))

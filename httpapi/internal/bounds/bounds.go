@@ -4,6 +4,8 @@
 package bounds
 
 import (
+	"unicode/utf8"
+
 	"example.org/registry/events"
 )
 
@@ -13,6 +15,11 @@ const (
 	MaxSearch = 100          // a text to search
 	MaxID     = events.MaxID // an id, of a chat platform or a donation
 )
+
+// Longer reports whether a text has more than limit code points.
+func Longer(text string, limit int) bool {
+	return len(text) > limit && utf8.RuneCountInString(text) > limit
+}
 
 // MaxQuery bounds a query string as sent, in bytes.
 const MaxQuery = 4096

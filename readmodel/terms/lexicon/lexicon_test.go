@@ -110,9 +110,8 @@ func lacks(form, spelled string) bool {
 // FuzzOpen: a damaged lexicon may give other lemmas, and never a panic or one that does not end.
 func FuzzOpen(f *testing.F) {
 	var b bytes.Buffer
-	if _, err := Write(&b, "a test", map[string][]string{"zadał": {"zadać"}, "żądał": {"żądać"}}); err != nil {
-		f.Fatal(err)
-	}
+	_, err := Write(&b, "a test", map[string][]string{"zadał": {"zadać"}, "żądał": {"żądać"}})
+	require.NoError(f, err)
 	f.Add(b.Bytes()[:10])
 	f.Add([]byte("x\nA\n\n"))
 	f.Fuzz(func(t *testing.T, head []byte) {
