@@ -28,9 +28,8 @@ func BenchmarkDecode(b *testing.B) {
 	b.SetBytes(int64(len(payload)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := DecodeMessage(subject, payload); err != nil {
-			b.Fatal(err)
-		}
+		_, err := DecodeMessage(subject, payload)
+		require.NoError(b, err)
 	}
 }
 
@@ -38,8 +37,7 @@ func BenchmarkEncode(b *testing.B) {
 	e := benchEvent()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Encode(e); err != nil {
-			b.Fatal(err)
-		}
+		_, err := Encode(e)
+		require.NoError(b, err)
 	}
 }

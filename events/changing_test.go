@@ -44,19 +44,18 @@ func fullest(t *testing.T) map[events.Type][]byte {
 		e := eventstest.AnyEvent().Example(i)
 		payload, err := events.Encode(e)
 		require.NoError(t, err)
-		if n := len(members(payload, "data")); n > most[e.Type] {
+		if n := len(members(payload)); n > most[e.Type] {
 			best[e.Type], most[e.Type] = payload, n
 		}
 	}
 	return best
 }
 
-// members are the names in an object of the event, and those in objects inside it: proofs,
-// proofs.id.
-func members(payload []byte, object string) []string {
+// members are the names in the data of an event, and those in objects inside it: proofs, proofs.id.
+func members(payload []byte) []string {
 	var doc map[string]any
 	_ = json.Unmarshal(payload, &doc)
-	return names(doc[object], "")
+	return names(doc["data"], "")
 }
 
 func names(v any, prefix string) (all []string) {
@@ -87,7 +86,7 @@ func TestSchemasNameEveryMember(t *testing.T) {
 	data, _, _ = strings.Cut(data, "\n## ")
 	old := oldMembers(t)
 	for typ, payload := range fullest(t) {
-		got, want := members(payload, "data"), properties(schemaFiles(t)[schemaOf(typ)], "")
+		got, want := members(payload), properties(schemaFiles(t)[schemaOf(typ)], "")
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: Encode writes %v, the schema has %v", typ, got, want)
 		}
@@ -117,7 +116,7 @@ func oldMembers(t *testing.T) map[events.Type]map[string]bool {
 			if err != nil {
 				t.Fatal(file, err)
 			}
-			for _, name := range members([]byte(line), "data") {
+			for _, name := range members([]byte(line)) {
 				have[e.Type][name] = true
 			}
 		}
@@ -136,7 +135,7 @@ func TestSchemaAgreesOnEveryMember(t *testing.T) {
 	s := eventSchema(t)
 	for typ, payload := range fullest(t) {
 		schema := schemaFiles(t)[schemaOf(typ)]
-		for _, name := range members(payload, "data") {
+		for _, name := range members(payload) {
 			values := append(nasty(), dropped{})
 			if n, ok := at(schema, "#/properties/"+strings.ReplaceAll(name, ".", "/properties/")+"/maxLength").(float64); ok {
 				for _, s := range []string{"x", "😀"} {

@@ -109,8 +109,7 @@ func hasEscapedNUL(b []byte) bool {
 
 // explain turns an error of the JSON reader into an *Error that repeats no input.
 func explain(err error, payload []byte) *Error {
-	var own *Error
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*Error](err); ok {
 		return own
 	}
 	var syntax *jsontext.SyntacticError

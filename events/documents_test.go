@@ -33,9 +33,7 @@ func TestAsyncAPIDocument(t *testing.T) {
 	require.NoError(t, c.AddResource("asyncapi.json", zipped(t, "testdata/asyncapi-3.0.0.json.gz")))
 	s, err := c.Compile("asyncapi.json")
 	require.NoError(t, err)
-	if err := s.Validate(doc); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, s.Validate(doc))
 	walk(doc, func(ref string) {
 		if at(doc, ref) == nil {
 			t.Error("nothing is at", ref)

@@ -95,7 +95,5 @@ func TestNewEventIDIsAnID(t *testing.T) {
 	}
 	e := eventstest.Events(1, 1)[0]
 	e.ID = a
-	if err := events.Validate(e); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, events.Validate(e))
 }

@@ -118,7 +118,7 @@ func (p *Projector) applyBatch(ctx context.Context, batch []*chunk) error {
 func (p *Projector) applyPart(batch []*chunk) (part batchPart, moved <-chan struct{}) {
 	p.bound.mu.Lock()
 	defer p.bound.mu.Unlock()
-	at := p.checkpoint()
+	at := p.Checkpoint()
 	part = partOf(batch, at, p.bound.limit.Load())
 	if part.at.Sequence > at.Sequence {
 		if v := p.cfg.Model.View(); !p.again.hidden && v.Epoch() != part.at.HistoryName() && v.Epoch() == at.HistoryName() {
@@ -265,7 +265,7 @@ func (p *Projector) note(ctx context.Context, part batchPart) {
 	case part.at.Sequence >= p.target:
 		p.reachTarget(ctx, part.at.Sequence)
 	case part.last.AtEnd:
-		p.pollNow() // nothing is pending, but the end is not reached
+		wake(p.poll) // nothing is pending, but the end is not reached
 	}
 }
 
@@ -277,7 +277,7 @@ func (p *Projector) save(ctx context.Context, records []readmodel.Record) error 
 // saveCommit completes a commit and passes it to the saver. While the stream is read again, the
 // checkpoint is the one from before.
 func (p *Projector) saveCommit(ctx context.Context, c readmodel.Commit) error {
-	at := p.checkpoint()
+	at := p.Checkpoint()
 	reached := at.Sequence
 	if p.again.active {
 		at = p.again.hold
@@ -301,7 +301,7 @@ func (p *Projector) look(ctx context.Context) error {
 	}
 	p.nameFeed()
 	p.showLacking()
-	if p.phase == toPresent && p.checkpoint().Sequence >= p.target { // something is owed
+	if p.phase == toPresent && p.Checkpoint().Sequence >= p.target { // something is owed
 		p.finishCatchUp(ctx, p.asked)
 	}
 	return nil
@@ -319,7 +319,7 @@ func (p *Projector) skipErased(ctx context.Context, e erasure) error {
 	if !p.moveOver(e) {
 		return nil
 	}
-	at := p.checkpoint()
+	at := p.Checkpoint()
 	p.log.Info("the stream's last messages have been erased; checkpoint moved to its end", "checkpoint", at.Sequence)
 	if at.Sequence >= p.target {
 		p.finishCatchUp(ctx, e.asOf)
@@ -335,7 +335,7 @@ func (p *Projector) skipErased(ctx context.Context, e erasure) error {
 func (p *Projector) moveOver(e erasure) bool {
 	p.bound.mu.Lock()
 	defer p.bound.mu.Unlock()
-	at := p.checkpoint()
+	at := p.Checkpoint()
 	to := min(e.to, p.bound.limit.Load())
 	if at.Sequence != e.from || to <= e.from {
 		return false
@@ -372,7 +372,7 @@ func (b *bound) set(limit uint64) {
 func (p *Projector) PauseAt(upTo uint64) readmodel.Checkpoint {
 	p.bound.mu.Lock()
 	defer p.bound.mu.Unlock()
-	at := p.checkpoint()
+	at := p.Checkpoint()
 	p.bound.set(max(upTo, at.Sequence))
 	return at
 }

@@ -118,10 +118,10 @@ func TestGather(t *testing.T) {
 func TestErasedTailAfterAMessage(t *testing.T) {
 	p := New(Config{Model: readmodel.New()})
 	p.setCheckpoint(readmodel.Checkpoint{Sequence: 5})
-	if p.moveOver(erasure{from: 3, to: 9}) || p.checkpoint().Sequence != 5 {
-		t.Errorf("moved from 5 over what was asked for at 3: %+v", p.checkpoint())
+	if p.moveOver(erasure{from: 3, to: 9}) || p.Checkpoint().Sequence != 5 {
+		t.Errorf("moved from 5 over what was asked for at 3: %+v", p.Checkpoint())
 	}
-	if !p.moveOver(erasure{from: 5, to: 9}) || p.checkpoint().Sequence != 9 {
-		t.Errorf("not moved over what was asked for at 5: %+v", p.checkpoint())
+	if !p.moveOver(erasure{from: 5, to: 9}) || p.Checkpoint().Sequence != 9 {
+		t.Errorf("not moved over what was asked for at 5: %+v", p.Checkpoint())
 	}
 }

@@ -59,9 +59,8 @@ func BenchmarkLive(b *testing.B) {
 		}
 		start := time.Now()
 		last := s.publishAll(evs)
-		if _, err := s.model.Await(context.Background(), last); err != nil {
-			b.Fatal(err)
-		}
+		_, err := s.model.Await(context.Background(), last)
+		require.NoError(b, err)
 		took += time.Since(start)
 	}
 	b.ReportMetric(float64(b.N)*n/took.Seconds(), "events/s")
@@ -79,9 +78,8 @@ func BenchmarkLatency(b *testing.B) {
 	for b.Loop() {
 		seq := s.publish(eventstest.Listed(entry, 1000+len(waits)))
 		start := time.Now()
-		if _, err := s.model.Await(context.Background(), seq); err != nil {
-			b.Fatal(err)
-		}
+		_, err := s.model.Await(context.Background(), seq)
+		require.NoError(b, err)
 		waits = append(waits, time.Since(start))
 	}
 	slices.Sort(waits)

@@ -50,7 +50,7 @@ func (p *Projector) aim(next phase, asked time.Time, end uint64) {
 // beginCatchUp records the size of the backlog, and decides how to load it. The stream ended at end
 // at the time asked.
 func (p *Projector) beginCatchUp(ctx context.Context, info *jetstream.StreamInfo, end uint64, asked time.Time, pending uint64) {
-	at := p.checkpoint()
+	at := p.Checkpoint()
 	switch {
 	case p.phase == unasked:
 		p.aim(toStart, asked, end)
@@ -68,7 +68,7 @@ func (p *Projector) beginCatchUp(ctx context.Context, info *jetstream.StreamInfo
 		return
 	}
 	if pending == 0 {
-		p.pollNow() // the last messages may have been erased
+		wake(p.poll) // the last messages may have been erased
 	}
 	if pending >= uint64(p.cfg.Limits.Bulk) && pending >= uint64(p.cfg.Model.View().Total()/bulkPortion) {
 		p.bulk = true
@@ -111,7 +111,7 @@ func (p *Projector) finishCatchUp(ctx context.Context, asOf time.Time) {
 		return
 	}
 	p.phase = caughtUp
-	at := p.checkpoint()
+	at := p.Checkpoint()
 	p.log.Info("caught up with the stream", "checkpoint", at.Sequence, "messages", p.Progress().Total,
 		"digest", p.cfg.Model.Digest().String())
 	p.tracker.update(func(s *Progress) {

@@ -131,9 +131,10 @@ func (c Config) withDefaults() Config {
 	if c.ReadOnly {
 		c.Store = nowhere{}
 	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
+	if c.Erase == nil {
+		c.Erase = func() bool { return false }
 	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return c
 }
 

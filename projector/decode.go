@@ -62,7 +62,7 @@ func shownID(id string) string {
 	return id
 }
 
-// decodeChunks runs one worker.
+// decodeChunks decodes chunks until ctx ends.
 func decodeChunks(ctx context.Context, chunks <-chan *chunk, log *slog.Logger) {
 	d := decoder{renderer: readmodel.NewRenderer(), log: log}
 	for {

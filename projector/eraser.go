@@ -43,12 +43,9 @@ const (
 //
 // A server that may not purge counts the subjects, and checks whether another server has purged.
 type eraser struct {
-	p     *Projector
-	may   func() bool
-	wake  chan struct{} // to run: an erasure waits; holds one
-	every time.Duration // first wait between two checks of a server that may not purge
-	retry time.Duration // after a request that failed
-	most  int           // maximum that wait: maxUnerased, except in tests
+	p    *Projector
+	wake chan struct{} // to run: an erasure waits; holds one
+	most int           // maximum that wait: maxUnerased, except in tests
 
 	mu         sync.Mutex
 	waiting    map[string]uint64 // the tombstone's sequence by subject
@@ -59,8 +56,7 @@ type eraser struct {
 }
 
 func newEraser(p *Projector) *eraser {
-	e := &eraser{p: p, may: p.cfg.Erase, every: 2 * p.cfg.RetryEvery, retry: p.cfg.RetryEvery, most: maxUnerased,
-		wake: make(chan struct{}, 1), waiting: map[string]uint64{}}
+	e := &eraser{p: p, most: maxUnerased, wake: make(chan struct{}, 1), waiting: map[string]uint64{}}
 	if at := p.cfg.Saved; at.Erased < at.Sequence {
 		e.unread, e.to = at.Erased+1, at.Sequence
 	}
@@ -123,16 +119,13 @@ func (e *eraser) publish() {
 	n := len(e.waiting)
 	e.mu.Unlock()
 	e.p.tracker.update(func(s *Progress) { s.SubjectsNotErased = n })
-	select {
-	case e.wake <- struct{}{}:
-	default:
-	}
+	wake(e.wake)
 }
 
 // run erases waiting subjects until ctx ends.
 func (e *eraser) run(ctx context.Context) {
 	if !e.p.cfg.ReadOnly {
-		repeat(ctx, e.p.log, "messages before a tombstone cannot be erased; retrying", e.retry, nil, e.wake, e.step)
+		repeat(ctx, e.p.log, "messages before a tombstone cannot be erased; retrying", e.p.cfg.RetryEvery, nil, e.wake, e.step)
 	}
 }
 
@@ -177,10 +170,10 @@ func repeat(ctx context.Context, log *slog.Logger, failure string, retry time.Du
 func (e *eraser) step(ctx context.Context) (time.Duration, error) {
 	status := e.p.Status()
 	if !status.CaughtUp || status.Frozen {
-		return e.retry, nil
+		return e.p.cfg.RetryEvery, nil
 	}
 	if err := e.p.VerifyStream(ctx); err != nil {
-		return e.retry, nil // reported elsewhere
+		return e.p.cfg.RetryEvery, nil // reported elsewhere
 	}
 	if err := e.read(ctx); err != nil {
 		return 0, err
@@ -191,7 +184,7 @@ func (e *eraser) step(ctx context.Context) (time.Duration, error) {
 	}
 	looked, failed, err := each(some, func(t *tombstone) error { return e.look(ctx, t) })
 	if e.p.VerifyStream(ctx) != nil {
-		return e.retry, nil // they may have been looked for in another stream
+		return e.p.cfg.RetryEvery, nil // they may have been looked for in another stream
 	}
 	done, left, purgeErr := each(looked, func(t *tombstone) error { return e.purge(ctx, t) })
 	e.forget(done)
@@ -210,7 +203,7 @@ func (e *eraser) nextCheck(purged bool) time.Duration {
 	if purged {
 		e.wait = 0
 	}
-	e.wait = min(max(e.every, 2*e.wait), maxEraseWait)
+	e.wait = min(max(2*e.p.cfg.RetryEvery, 2*e.wait), maxEraseWait)
 	return e.wait
 }
 
@@ -274,7 +267,7 @@ func (e *eraser) look(ctx context.Context, t *tombstone) error {
 		return nil // not the message that was read: the next check of the stream freezes
 	case greatest != nil && events.Compare(greatest, removal.Data) > 0:
 		return nil
-	case e.may == nil || !e.may():
+	case !e.p.cfg.Erase():
 		return errNotErased
 	}
 	t.last = last

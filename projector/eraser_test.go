@@ -113,7 +113,7 @@ func TestErase(t *testing.T) {
 
 // TestNextCheck: checks that find nothing purged become rarer, down to one a minute.
 func TestNextCheck(t *testing.T) {
-	e := &eraser{every: 2 * time.Second}
+	e := &eraser{p: &Projector{cfg: Config{RetryEvery: time.Second}}}
 	var waits []time.Duration
 	for i := range 8 {
 		waits = append(waits, e.nextCheck(i == 6)/time.Second)
@@ -169,7 +169,7 @@ func TestEraseAtStart(t *testing.T) {
 	other := newSystemOn(s)
 	other.start()
 	other.progress("another one erases", func(p Progress) bool { return p.CaughtUp && p.SubjectsNotErased == 0 && len(s.counts()) == 600 })
-	s.until("all are erased", func() bool { return s.info(events.DefaultStream).State.Msgs == 600 })
+	s.until("all are erased", func() bool { return s.info().State.Msgs == 600 })
 	s.progress("the first one sees it", func(p Progress) bool { return p.SubjectsNotErased == 0 })
 	s.inspect()
 }
@@ -205,7 +205,7 @@ func TestEraseBeforeRelisting(t *testing.T) {
 	s.beforeRun = func(p *Projector) { p.eraser.most = 7 }
 	s.start()
 	s.reach(last)
-	s.until("two messages of each are left", func() bool { return s.info(events.DefaultStream).State.Msgs == 2*60 })
+	s.until("two messages of each are left", func() bool { return s.info().State.Msgs == 2*60 })
 	s.progress("nothing waits", func(p Progress) bool { return p.SubjectsNotErased == 0 && p.LastError == "" })
 	for subject, n := range s.counts() {
 		if n != 2 {
@@ -265,7 +265,7 @@ func TestEraseOnlyBeforeATombstone(t *testing.T) {
 		}
 		require.NoError(t, s.p.eraser.purge(t.Context(), &of))
 	}
-	if state := s.info(events.DefaultStream).State; state.Msgs != 3 || state.FirstSeq != 2 {
+	if state := s.info().State; state.Msgs != 3 || state.FirstSeq != 2 {
 		t.Errorf("%+v", state)
 	}
 }
@@ -287,5 +287,5 @@ func TestEraseOnlyInItsStream(t *testing.T) {
 	s.publish(eventstest.Listed(e, 1), removal(e, "r1"))
 	<-replaced
 	s.progress("frozen", func(p Progress) bool { return p.Frozen() })
-	require.EqualValues(t, 3, s.info(events.DefaultStream).State.Msgs)
+	require.EqualValues(t, 3, s.info().State.Msgs)
 }

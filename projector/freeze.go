@@ -41,7 +41,7 @@ func (p *Projector) freeze(ctx context.Context, why *frozenError) {
 		return
 	}
 	if p.Progress().FrozenBy != why.by {
-		p.log.Error("frozen: the last good state is served, nothing is applied", "reason", why.sentence, "checkpoint", p.checkpoint().Sequence)
+		p.log.Error("frozen: the last good state is served, nothing is applied", "reason", why.sentence, "checkpoint", p.Checkpoint().Sequence)
 		p.tracker.setTrouble(troubleFrozen, why.sentence, func(s *Progress) {
 			s.FrozenBy = why.by
 			s.CaughtUp = s.CaughtUp || p.complete()
@@ -55,6 +55,6 @@ func (p *Projector) thaw() {
 	p.denied = false
 	if p.Progress().FrozenBy != "" {
 		p.tracker.setTrouble(troubleFrozen, "", func(s *Progress) { s.FrozenBy = "" })
-		p.log.Info("thawed: the stream is one to go on with", "checkpoint", p.checkpoint().Sequence)
+		p.log.Info("thawed: the stream is one to go on with", "checkpoint", p.Checkpoint().Sequence)
 	}
 }

@@ -255,11 +255,11 @@ func (s *system) progress(what string, condition func(Progress) bool) {
 	s.until(what, func() bool { return condition(s.p.Progress()) })
 }
 
-func (s *system) info(stream string) *jetstream.StreamInfo {
+func (s *system) info() *jetstream.StreamInfo {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	st, err := s.js.Stream(ctx, stream)
+	st, err := s.js.Stream(ctx, events.DefaultStream)
 	require.NoError(s.t, err)
 	return st.CachedInfo()
 }

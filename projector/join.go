@@ -45,6 +45,3 @@ func (p *Projector) join(ctx context.Context, j joining) error {
 	j.done <- err
 	return err
 }
-
-// Checkpoint returns the model's checkpoint. Any goroutine may call it.
-func (p *Projector) Checkpoint() readmodel.Checkpoint { return p.checkpoint() }

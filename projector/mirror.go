@@ -104,7 +104,7 @@ func (p *Projector) verifyOrigin(ctx context.Context, origin leader.Stream) erro
 	if err != nil {
 		return nil // said elsewhere
 	}
-	if err := check(ctx, origin, info, p.checkpoint()); errors.Is(err, errChanged) {
+	if err := check(ctx, origin, info, p.Checkpoint()); errors.Is(err, errChanged) {
 		return errors.New("it is not the stream any more that was mirrored: make the mirror anew")
 	}
 	return nil

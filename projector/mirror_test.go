@@ -49,7 +49,7 @@ func TestMirror(t *testing.T) {
 		return p.FrozenBy == FrozenForeign && strings.Contains(p.LastError, "The origin FAR of the mirror REGISTRY is another registry's")
 	})
 	last = s.publish(eventstest.Events(30, 2)...)
-	s.until("mirrored", func() bool { return s.info(events.DefaultStream).State.LastSeq == last })
+	s.until("mirrored", func() bool { return s.info().State.LastSeq == last })
 	if s.model.View().Digest() != v.Digest() {
 		t.Error("not the last state")
 	}

@@ -45,7 +45,7 @@ const (
 // known returns a *frozenError for a stream that has nothing to do with what is known, or is empty
 // and new.
 func (p *Projector) known(ctx context.Context, info *jetstream.StreamInfo) error {
-	at, id := p.checkpoint(), lineage.Of(info)
+	at, id := p.Checkpoint(), lineage.Of(info)
 	switch {
 	case p.knowsNothing():
 		return nil
@@ -60,7 +60,7 @@ func (p *Projector) known(ctx context.Context, info *jetstream.StreamInfo) error
 
 // ours returns a *frozenError for a stream that shares no history with what is known.
 func (p *Projector) ours(ctx context.Context, s leader.Stream, id readmodel.StreamIdentity, what string) error {
-	at := p.checkpoint()
+	at := p.Checkpoint()
 	if lineage.Same(at.StreamIdentity, id) {
 		return nil
 	}
@@ -78,7 +78,7 @@ func (p *Projector) ours(ctx context.Context, s leader.Stream, id readmodel.Stre
 // another one may take its place. It is false in a replay, which belongs to one stream and has never
 // been complete.
 func (p *Projector) knowsNothing() bool {
-	at := p.checkpoint()
+	at := p.Checkpoint()
 	return at.StreamEpoch == "" || at.Sequence == 0 && p.complete() && p.cfg.Model.View().NumSubjects() == 0
 }
 
@@ -88,7 +88,7 @@ func (p *Projector) prove(ctx context.Context, info *jetstream.StreamInfo) error
 	if err := p.known(ctx, info); err != nil {
 		return err
 	}
-	at, id := p.checkpoint(), lineage.Of(info)
+	at, id := p.Checkpoint(), lineage.Of(info)
 	if p.knowsNothing() {
 		at.StreamIdentity, at.Histories = id, []string{id.StreamEpoch}
 		p.setCheckpoint(at)
@@ -120,7 +120,7 @@ func (p *Projector) prove(ctx context.Context, info *jetstream.StreamInfo) error
 // readAgain reads the stream again after a position, because the messages after it that would prove
 // more are gone. The view stays where it is.
 func (p *Projector) readAgain(proven uint64) {
-	at := p.checkpoint()
+	at := p.Checkpoint()
 	p.log.Info("the message at the checkpoint is gone; reading again from an earlier one", "checkpoint", at.Sequence, "from", proven)
 	if !p.again.active {
 		p.again = reading{active: true, hold: at}
@@ -143,7 +143,7 @@ func (p *Projector) rewind(ctx context.Context, id readmodel.StreamIdentity, pro
 	if err != nil {
 		return err
 	}
-	was := p.checkpoint()
+	was := p.Checkpoint()
 	at := before(was, proven)
 	at.StreamIdentity, at.Rewound = id, true
 	at.History, at.HistoryRevision = marker.Name, marker.Revision
@@ -166,7 +166,7 @@ func before(at readmodel.Checkpoint, sequence uint64) readmodel.Checkpoint {
 	return at
 }
 
-// readPart follows a part of a reading: what has been read is in the stream.
+// readPart records, while the stream is read again, that it holds the states of a part.
 func (p *Projector) readPart(part *batchPart) {
 	if !p.again.active {
 		return
@@ -184,14 +184,14 @@ func (p *Projector) readPart(part *batchPart) {
 // settle ends a reading that has reached its end: what has not been read again is lacking in the
 // stream.
 func (p *Projector) settle(ctx context.Context) error {
-	if !p.again.began || p.checkpoint().Sequence < p.again.until || !p.complete() {
+	if !p.again.began || p.Checkpoint().Sequence < p.again.until || !p.complete() {
 		return nil
 	}
 	var lacking []events.Subject
 	p.withModel(func(m *readmodel.Model) { lacking = m.Lacking() })
 	now := time.Now()
 	if p.again.reached.IsZero() {
-		if len(lacking) > 0 && p.checkpoint().Rewound {
+		if len(lacking) > 0 && p.Checkpoint().Rewound {
 			if err := p.search(ctx, lacking); err != nil {
 				return err
 			}
@@ -255,7 +255,7 @@ func (p *Projector) nameFeed() {
 		if p.again.hidden {
 			return
 		}
-		at := p.checkpoint()
+		at := p.Checkpoint()
 		if m.View().LackingEntries() == 0 {
 			p.lackingSince = time.Time{}
 		} else if p.lackingSince.IsZero() {
@@ -268,7 +268,7 @@ func (p *Projector) nameFeed() {
 
 // showLacking reports to the operator what the stream lacks.
 func (p *Projector) showLacking() {
-	at, lacking := p.checkpoint(), p.cfg.Model.View().Lacking()
+	at, lacking := p.Checkpoint(), p.cfg.Model.View().Lacking()
 	compared := !p.again.active
 	sentence := ""
 	switch {
@@ -288,8 +288,8 @@ func (p *Projector) showLacking() {
 // errChanged means that a session must start over.
 var errChanged = errors.New("the stream is not as it was read")
 
-// check returns errChanged if a stream is not, or may not be, as it was read up to a checkpoint; or
-// why the broker did not answer.
+// check returns errChanged if a stream is another one, or not as it was read up to a checkpoint, and
+// else why the broker did not answer, if so.
 func check(ctx context.Context, s leader.Stream, info *jetstream.StreamInfo, at readmodel.Checkpoint) error {
 	if at.StreamEpoch != "" && at.StreamEpoch != lineage.Of(info).StreamEpoch {
 		return errChanged

@@ -226,7 +226,7 @@ func (p *Projector) sessionLost(err error, news bool) {
 		level = slog.LevelWarn
 	}
 	p.log.Log(context.Background(), level, "stream lost; following again as soon as it can be reached",
-		"error", err, "checkpoint", p.checkpoint().Sequence)
+		"error", err, "checkpoint", p.Checkpoint().Sequence)
 	p.tracker.setTrouble(troubleSession, "The stream is not being followed: "+err.Error()+".")
 }
 
@@ -238,10 +238,10 @@ func (p *Projector) recheck(err error) {
 	}
 }
 
-// pollNow makes watch poll at once.
-func (p *Projector) pollNow() {
+// wake makes the goroutine look that waits for c, which holds one.
+func wake(c chan<- struct{}) {
 	select {
-	case p.poll <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
@@ -262,7 +262,7 @@ func (p *Projector) VerifyStream(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return check(ctx, p.stream, info, p.checkpoint())
+	return check(ctx, p.stream, info, p.Checkpoint())
 }
 
 // stateAt returns the canonical data of the known state of k, whose last message had the sequence:
@@ -294,12 +294,12 @@ func (p *Projector) stateAt(ctx context.Context, k events.Subject, sequence uint
 // run, it waits for ctx. Any goroutine may call it.
 func (p *Projector) Flush(ctx context.Context) error {
 	var applied readmodel.Checkpoint
-	p.withModel(func(*readmodel.Model) { applied = p.checkpoint() }) // the model shows a batch before its checkpoint moves
+	p.withModel(func(*readmodel.Model) { applied = p.Checkpoint() }) // the model shows a batch before its checkpoint moves
 	return p.saver.flush(ctx, applied.Sequence)
 }
 
-// checkpoint returns the model's checkpoint.
-func (p *Projector) checkpoint() readmodel.Checkpoint { return *p.at.Load() }
+// Checkpoint returns the model's checkpoint. Any goroutine may call it.
+func (p *Projector) Checkpoint() readmodel.Checkpoint { return *p.at.Load() }
 
 func (p *Projector) setCheckpoint(at readmodel.Checkpoint) {
 	p.at.Store(&at)

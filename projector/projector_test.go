@@ -43,7 +43,7 @@ func TestCreatesStreams(t *testing.T) {
 	s := newSystem(t)
 	s.start()
 	s.progress("caught up", func(p Progress) bool { return p.CaughtUp })
-	info := s.info(events.DefaultStream)
+	info := s.info()
 	epoch := info.Config.Metadata[events.MetadataEpoch]
 	want := publish.StreamConfig(events.DefaultStream, 1, events.DefaultHistory, epoch)
 	if info.Config.MaxMsgsPerSubject != want.MaxMsgsPerSubject || !info.Config.DenyDelete || epoch == "" {
@@ -68,7 +68,7 @@ func TestRestart(t *testing.T) {
 		s.mustStop()
 	}
 	s.start()
-	last := s.info(events.DefaultStream).State.LastSeq
+	last := s.info().State.LastSeq
 	s.progress("caught up at once", func(p Progress) bool { return p.CaughtUp && p.Checkpoint == last && p.Applied == 0 })
 	s.inspect()
 }
@@ -222,7 +222,7 @@ func TestRandomHistory(t *testing.T) {
 			}
 		}
 	})
-	last := s.info(events.DefaultStream).State.LastSeq
+	last := s.info().State.LastSeq
 	s.reach(last)
 	s.inspect()
 }

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
@@ -101,10 +100,7 @@ func (r *restorer) add(subject string, sequence uint64) {
 		d.waits, d.sequence = true, cmp.Or(d.sequence, sequence)
 	}
 	r.mu.Unlock()
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
+	wake(r.wake)
 }
 
 // run looks at waiting subjects until ctx ends.
@@ -230,7 +226,7 @@ func (r *restorer) restore(ctx context.Context, subject string) (again bool, err
 		return false, nil
 	}
 	rewound := r.p.Progress().Rewound
-	if may := r.p.cfg.Erase; rewound || may == nil || !may() || r.p.origin.Load() != nil {
+	if rewound || !r.p.cfg.Erase() || r.p.origin.Load() != nil {
 		if err := r.lacks(ctx, k, state.Sequence); err != nil || !rewound {
 			return false, err
 		}
@@ -246,10 +242,10 @@ func (r *restorer) restore(ctx context.Context, subject string) (again bool, err
 // restoreMarker does the same for the newest marker of a history. A stream that has lost it is given
 // one with the same name, which follows what this server's states belong to.
 func (r *restorer) restoreMarker(ctx context.Context) (again bool, err error) {
-	if !r.p.cfg.Markers || r.p.cfg.Erase == nil || !r.p.cfg.Erase() || r.p.origin.Load() != nil {
+	if !r.p.cfg.Markers || !r.p.cfg.Erase() || r.p.origin.Load() != nil {
 		return false, nil
 	}
-	at := r.p.checkpoint()
+	at := r.p.Checkpoint()
 	marker, last, err := lineage.Newest(ctx, r.p.stream, math.MaxUint64)
 	lost := marker.Revision < at.HistoryRevision
 	switch {
@@ -333,7 +329,7 @@ func (r *restorer) read(ctx context.Context) error {
 // subject's last message. It has no Nats-Msg-Id, since the broker would take the second repetition
 // within two minutes for a duplicate.
 func (r *restorer) publish(ctx context.Context, subject, masked string, payload []byte, revision int64, after uint64) (again bool, err error) {
-	_, err = r.p.stream.PublishAfter(ctx, &nats.Msg{Subject: subject, Data: payload, Header: nats.Header{events.HeaderContent: {events.ContentType}}}, after)
+	_, err = r.p.stream.PublishAfter(ctx, subject, payload, "", after)
 	switch {
 	case natserr.IsConflict(err):
 		return false, errNotYet // another server was faster, or there is news

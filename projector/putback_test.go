@@ -174,7 +174,7 @@ func TestPutBackNothing(t *testing.T) {
 		s.p.restorer.add(e.Subject().String(), 1)
 	}
 	s.until("looked at", func() bool { s.p.restorer.mu.Lock(); defer s.p.restorer.mu.Unlock(); return !s.waits() })
-	require.Equal(t, last, s.info(events.DefaultStream).State.LastSeq)
+	require.Equal(t, last, s.info().State.LastSeq)
 	require.Zero(t, s.p.Progress().PutBack)
 	s.mustStop()
 
@@ -190,7 +190,7 @@ func TestPutBackNothing(t *testing.T) {
 	s.progress("counted", func(p Progress) bool { return p.Superseded == 1 })
 	s.until("left to another server", func() bool { s.p.restorer.mu.Lock(); defer s.p.restorer.mu.Unlock(); return !s.waits() })
 	require.Zero(t, s.p.Progress().Unpublished, "the stream still has it")
-	require.Equal(t, last, s.info(events.DefaultStream).State.LastSeq)
+	require.Equal(t, last, s.info().State.LastSeq)
 }
 
 // waits reports whether the restorer has something to look at. The caller holds its mutex.
@@ -216,7 +216,7 @@ func TestPutBackConflict(t *testing.T) {
 	again, err := s.p.restorer.publish(t.Context(), e.Subject().String(), "", payload, 1, first)
 	require.Error(t, err)
 	require.False(t, again)
-	require.Equal(t, last, s.info(events.DefaultStream).State.LastSeq)
+	require.Equal(t, last, s.info().State.LastSeq)
 }
 
 // A frozen server publishes nothing.
@@ -235,7 +235,7 @@ func TestPutBackFrozen(t *testing.T) {
 	s.p.restorer.mu.Unlock()
 	_, err := s.p.restorer.step(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, last, s.info(events.DefaultStream).State.LastSeq)
+	require.Equal(t, last, s.info().State.LastSeq)
 }
 
 // Repetitions of one subject's state become rarer, from one a second to one in ten minutes, and a
@@ -303,10 +303,10 @@ func TestEraseOnlyWhatIsOlder(t *testing.T) {
 		require.NoError(t, s.p.eraser.purge(t.Context(), &of))
 	}
 	erase(3)
-	require.EqualValues(t, 3, s.info(events.DefaultStream).State.Msgs)
+	require.EqualValues(t, 3, s.info().State.Msgs)
 	eventstest.Publish(t, s.js, at(gone, 9)) // of one revision the removal is true
 	erase(4)
-	require.EqualValues(t, 1, s.info(events.DefaultStream).State.Msgs)
+	require.EqualValues(t, 1, s.info().State.Msgs)
 }
 
 // A removal that comes too late to be heeded is rejected, counted, and followed by what is true.

@@ -28,7 +28,7 @@ type receiver struct {
 // newReceiver makes a consumer that starts after the checkpoint.
 func (p *Projector) newReceiver(ctx context.Context) (*receiver, error) {
 	r, err := p.stream.NewReader(ctx, leader.ReaderConfig{
-		Description: "registry projector", After: p.checkpoint().Sequence, Pull: p.cfg.Limits.Pull})
+		Description: "registry projector", After: p.Checkpoint().Sequence, Pull: p.cfg.Limits.Pull})
 	if err != nil {
 		return nil, err
 	}

@@ -230,7 +230,7 @@ func (r *rejecter) copyNext(ctx context.Context) ([]rejected.Copy, error) {
 // atOnce bounds the concurrent requests of each.
 const atOnce = 32
 
-// each calls f for every item, for several concurrently. It returns the items for which f succeeded
+// each calls f for every item, for several at once. It returns the items for which f succeeded
 // and those for which it failed, both in their order, and the first error.
 func each[T any](items []T, f func(T) error) (done, failed []T, err error) {
 	errs := make([]error, len(items))

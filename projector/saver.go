@@ -79,7 +79,7 @@ func (s *saver) add(ctx context.Context, reached uint64, c readmodel.Commit, bul
 		s.dirty, s.since = true, time.Now()
 	}
 	s.mu.Unlock()
-	s.wakeUp()
+	wake(s.wake)
 	return s.awaitRoom(ctx)
 }
 
@@ -96,13 +96,6 @@ func (s *saver) put(records iter.Seq[readmodel.Record], lacking iter.Seq[events.
 		} else {
 			s.lacking[k] = struct{}{}
 		}
-	}
-}
-
-func (s *saver) wakeUp() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
 	}
 }
 
@@ -134,8 +127,8 @@ func (s *saver) unsaved(k events.Subject) (r readmodel.Record, ok bool) {
 	return r, ok
 }
 
-// has reports whether what has been applied of k, up to a sequence of the stream, is in the store.
-// The saved checkpoint does not tell: it may be from before the stream was rewound.
+// has reports whether everything up to a sequence has been applied, and nothing of k waits for the
+// store. The saved checkpoint does not tell: it may be from before the stream was rewound.
 func (s *saver) has(k events.Subject, sequence uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -281,7 +274,7 @@ func (s *saver) addUrgent(by int) {
 	s.mu.Lock()
 	s.urgent += by
 	s.mu.Unlock()
-	s.wakeUp()
+	wake(s.wake)
 }
 
 // finish saves the rest, once, after run has ended.

@@ -170,9 +170,7 @@ func TestBacklogIsBounded(t *testing.T) {
 		}
 	}
 	close(blocked)
-	if err := <-added; err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, <-added)
 	if got := st.read(time.Now()); strings.Contains(got.LastError, "Too much") {
 		t.Errorf("still said: %q", got.LastError)
 	}
@@ -234,16 +232,15 @@ func TestFlush(t *testing.T) {
 func TestFlushBetweenModelAndCheckpoint(t *testing.T) {
 	s := newSystem(t)
 	s.start()
-	if _, err := s.model.Await(t.Context(), s.publish(eventstest.Events(10, 1)...)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.model.Await(t.Context(), s.publish(eventstest.Events(10, 1)...))
+	require.NoError(t, err)
 	s.progress("compared", func(p Progress) bool { return p.CaughtUp && p.Compared }) // then the session saves nothing by itself
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	require.NoError(t, s.p.Flush(ctx))
 	flushed := make(chan error, 1)
 	s.p.withModel(func(m *readmodel.Model) { // as applyPart does
-		at := s.p.checkpoint()
+		at := s.p.Checkpoint()
 		at.Sequence++
 		m.Apply(nil, at.Sequence)
 		go func() { flushed <- s.p.Flush(ctx) }()
@@ -256,9 +253,7 @@ func TestFlushBetweenModelAndCheckpoint(t *testing.T) {
 		s.p.setCheckpoint(at)
 	})
 	require.NoError(t, s.p.save(ctx, nil))
-	if err := <-flushed; err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, <-flushed)
 }
 
 // A store that fails makes Flush fail, instead of waiting for its recovery.
@@ -269,9 +264,8 @@ func TestFlushFails(t *testing.T) {
 		return &faulty{Store: st, fail: func(int) (bool, bool) { return true, false }}
 	}
 	s.start()
-	if _, err := s.model.Await(t.Context(), s.publish(eventstest.Events(10, 1)...)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.model.Await(t.Context(), s.publish(eventstest.Events(10, 1)...))
+	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := s.p.Flush(ctx); !errors.Is(err, errFault) {

@@ -46,7 +46,7 @@ func TestUnusableStreams(t *testing.T) {
 		t.Run(word, func(t *testing.T) {
 			s := newSystem(t)
 			eventstest.Stream(t, s.js, change)
-			before := s.info(events.DefaultStream).Config
+			before := s.info().Config
 			err := s.runOnce(nil)
 			if word == "markers" {
 				word = "AllowMsgTTL"
@@ -55,7 +55,7 @@ func TestUnusableStreams(t *testing.T) {
 				!strings.Contains(err.Error(), "; change the stream") && !strings.Contains(err.Error(), "into a new stream") {
 				t.Errorf("Run: %v", err)
 			}
-			if after := s.info(events.DefaultStream).Config; after.MaxAge != before.MaxAge || after.Discard != before.Discard {
+			if after := s.info().Config; after.MaxAge != before.MaxAge || after.Discard != before.Discard {
 				t.Error("the stream has been altered")
 			}
 		})
@@ -127,7 +127,7 @@ func TestDemoMark(t *testing.T) {
 		s.tune = func(c *Config) { c.Demo = true }
 		s.start()
 		s.progress("caught up", func(p Progress) bool { return p.CaughtUp })
-		if got := s.info(events.DefaultStream).Config.Metadata[events.MetadataDemo]; got != "true" {
+		if got := s.info().Config.Metadata[events.MetadataDemo]; got != "true" {
 			t.Errorf("mark of a new stream: %q", got)
 		}
 	})
@@ -182,7 +182,7 @@ func TestEachDifferenceIsOneWarning(t *testing.T) {
 		eventstest.Stream(t, s.js, change)
 		var log eventstest.Log
 		p := New(Config{JetStream: s.js, History: events.DefaultHistory, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		if err := p.acceptStream(s.info(events.DefaultStream)); err != nil {
+		if err := p.acceptStream(s.info()); err != nil {
 			t.Errorf("%s: %v", option, err)
 		}
 		want := 1 + beside[option]
@@ -214,12 +214,11 @@ func TestStreamChangedWhileFollowed(t *testing.T) {
 	s := newSystem(t)
 	s.start()
 	s.reach(s.publish(eventstest.Events(10, 1)...))
-	cfg := s.info(events.DefaultStream).Config
+	cfg := s.info().Config
 	for _, age := range []time.Duration{time.Hour, 0} {
 		cfg.MaxAge = age
-		if _, err := s.js.UpdateStream(t.Context(), cfg); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.js.UpdateStream(t.Context(), cfg)
+		require.NoError(t, err)
 		s.progress("said, or no more", func(p Progress) bool {
 			return !p.Frozen() && strings.Contains(p.LastError, "MaxAge 1h0m0s") == (age > 0)
 		})
@@ -233,11 +232,10 @@ func TestUnusableWhileServing(t *testing.T) {
 	s.start()
 	v := s.reach(s.publish(eventstest.Events(10, 1)...))
 	s.mustStop()
-	cfg := s.info(events.DefaultStream).Config
+	cfg := s.info().Config
 	cfg.MaxAge = time.Hour
-	if _, err := s.js.UpdateStream(context.Background(), cfg); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.js.UpdateStream(context.Background(), cfg)
+	require.NoError(t, err)
 	s.away()
 	s.log = &eventstest.Log{}
 	s.start()
@@ -248,9 +246,8 @@ func TestUnusableWhileServing(t *testing.T) {
 		t.Error("not the saved state")
 	}
 	cfg.MaxAge = 0
-	if _, err := s.js.UpdateStream(context.Background(), cfg); err != nil {
-		t.Fatal(err)
-	}
+	_, err = s.js.UpdateStream(context.Background(), cfg)
+	require.NoError(t, err)
 	s.reach(s.publish(others(1)...))
 	s.progress("followed again", func(p Progress) bool { return p.LastError == "" })
 }

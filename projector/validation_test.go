@@ -3,6 +3,7 @@ package projector
 import (
 	"encoding/json"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,9 +69,7 @@ func TestValidation(t *testing.T) {
 		{subject, data, binary},
 	} {
 		header := nats.Header{}
-		for name, values := range r.header {
-			header[name] = values
-		}
+		maps.Copy(header, r.header)
 		seq, err := s.js.PublishMsg(t.Context(), &nats.Msg{Subject: r.subject, Data: r.payload, Header: header})
 		require.NoError(t, err)
 		s.reach(seq.Sequence)
@@ -121,9 +120,9 @@ func TestValidation(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, ask(t, nc, again, nil), `"valid":true`)
 
-	before := s.info(events.DefaultStream).State.LastSeq
+	before := s.info().State.LastSeq
 	ask(t, nc, payload, nil)
-	if after := s.info(events.DefaultStream).State.LastSeq; after != before {
+	if after := s.info().State.LastSeq; after != before {
 		t.Errorf("a request changed the stream: %d, then %d", before, after)
 	}
 

@@ -52,7 +52,7 @@ type overdue struct {
 // watch polls the broker, every PollEvery and on request, for the stream's length. It decides
 // nothing about the stream's identity: in doubt it restarts the session.
 func (p *Projector) watch(ctx context.Context) {
-	w := &watcher{Projector: p, followed: time.Now(), verified: time.Now(), lastCheckpoint: p.checkpoint().Sequence, patient: deliverWithin}
+	w := &watcher{Projector: p, followed: time.Now(), verified: time.Now(), lastCheckpoint: p.Checkpoint().Sequence, patient: deliverWithin}
 	defer w.scans.Wait()
 	ticker := time.NewTicker(p.cfg.PollEvery)
 	defer ticker.Stop()
@@ -63,13 +63,13 @@ func (p *Projector) watch(ctx context.Context) {
 			return
 		case <-ticker.C:
 		case <-p.poll:
-			w.lastCheckpoint = p.checkpoint().Sequence
+			w.lastCheckpoint = p.Checkpoint().Sequence
 		}
 	}
 }
 
 func (w *watcher) pollStream(ctx context.Context) {
-	at, view, asked := w.checkpoint(), w.cfg.Model.View(), time.Now() // before the request: the reply is at least this recent
+	at, view, asked := w.Checkpoint(), w.cfg.Model.View(), time.Now() // before the request: the reply is at least this recent
 	info, err := w.stream.Info(ctx)
 	missing := errors.Is(err, jetstream.ErrStreamNotFound)
 	switch {

@@ -318,10 +318,9 @@ func TestSavedStateWithoutConsumer(t *testing.T) {
 	last := s.publish(eventstest.Events(300, 1)...)
 	s.reach(last)
 	s.mustStop()
-	s.until("the consumer is gone", func() bool { return s.info(events.DefaultStream).State.Consumers == 0 })
-	if _, err := stream.CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "another"}); err != nil {
-		t.Fatal(err)
-	}
+	s.until("the consumer is gone", func() bool { return s.info().State.Consumers == 0 })
+	_, err := stream.CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "another"})
+	require.NoError(t, err)
 	tune := s.tune
 	s.tune = func(c *Config) { c.StartupTimeout = time.Hour }
 	s.start()
@@ -348,9 +347,8 @@ func TestFreezesWithoutConsumer(t *testing.T) {
 	s.mustStop()
 	require.NoError(t, s.js.DeleteStream(t.Context(), events.DefaultStream))
 	stream := eventstest.Stream(t, s.js, func(c *jetstream.StreamConfig) { c.MaxConsumers = 1 })
-	if _, err := stream.CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "another"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := stream.CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "another"})
+	require.NoError(t, err)
 	s.publish(eventstest.Events(40, 2)...)
 	s.start()
 	s.progress("frozen", func(p Progress) bool { return p.Frozen() && p.CaughtUp && p.Checkpoint == last })
@@ -381,9 +379,7 @@ func TestLongMessage(t *testing.T) {
 	go func() { running <- p.Run(ctx) }()
 	defer func() {
 		cancel()
-		if err := <-running; err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, <-running)
 	}()
 	sizes := []int{1 << 20, 8 << 20, 8<<20 + 1, 24 << 20}
 	if eventstest.RaceDetector {

@@ -37,9 +37,8 @@ func TestBlocksAreCompacted(t *testing.T) {
 		if i == 0 {
 			body += word
 		}
-		if _, err := js.Publish(t.Context(), "s."+string(rune('a'+i%20))+"."+time.Duration(i).String(), []byte(body)); err != nil {
-			t.Fatal(err)
-		}
+		_, err := js.Publish(t.Context(), "s."+string(rune('a'+i%20))+"."+time.Duration(i).String(), []byte(body))
+		require.NoError(t, err)
 	}
 	kept := func() bool {
 		found := false

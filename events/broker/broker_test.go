@@ -47,9 +47,8 @@ func useStream(t *testing.T, nc *nats.Conn) {
 	require.NoError(t, err)
 	ack, err := js.Publish(ctx, "s", []byte("x"))
 	require.NoError(t, err)
-	if _, err := s.GetMsg(ctx, ack.Sequence); err != nil {
-		t.Fatal(err)
-	}
+	_, err = s.GetMsg(ctx, ack.Sequence)
+	require.NoError(t, err)
 }
 
 func internal(t *testing.T, b *Broker) *nats.Conn {

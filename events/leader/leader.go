@@ -31,6 +31,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"example.org/registry/events"
 	"example.org/registry/events/natserr"
 )
 
@@ -53,8 +54,8 @@ type Stream struct {
 	Name string
 }
 
-// prefix returns the beginning of the subjects of JetStream's API, which depends on the domain.
-func (s Stream) prefix() string {
+// Prefix returns the beginning of the subjects of JetStream's API, which depends on the domain.
+func (s Stream) Prefix() string {
 	if other := s.JS.Options().APIPrefix; other != "" {
 		return strings.TrimSuffix(other, ".") + "."
 	}
@@ -71,7 +72,7 @@ func (s Stream) Info(ctx context.Context) (*jetstream.StreamInfo, error) {
 	defer cancel()
 	stream, err := s.JS.Stream(ctx, s.Name)
 	if err != nil {
-		return nil, natserr.Explain(s.JS.Conn(), err, s.prefix()+"STREAM.INFO."+s.Name)
+		return nil, natserr.Explain(s.JS.Conn(), err, s.Prefix()+"STREAM.INFO."+s.Name)
 	}
 	info := stream.CachedInfo()
 	if info.Cluster != nil && info.Cluster.Leader == "" {
@@ -118,18 +119,23 @@ func (s Stream) LastMessage(ctx context.Context, subject string) (Message, error
 // publishTimeout bounds the wait for an acknowledgment, for which a broker syncs its disk.
 const publishTimeout = 5 * RequestTimeout
 
-// PublishAfter stores m if the last message on its subject has the sequence last, 0 for none, and returns
-// the sequence of m. Otherwise the error is a conflict (natserr.IsConflict).
-func (s Stream) PublishAfter(ctx context.Context, m *nats.Msg, last uint64) (sequence uint64, err error) {
+// PublishAfter stores an event's JSON if the last message on its subject has the sequence last, 0 for
+// none, and returns its sequence. Otherwise the error is a conflict (natserr.IsConflict). An empty id
+// is none.
+func (s Stream) PublishAfter(ctx context.Context, subject string, payload []byte, id string, last uint64) (sequence uint64, err error) {
 	nc := s.JS.Conn()
 	if !nc.IsConnected() {
 		return 0, ErrNotConnected
 	}
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
+	m := &nats.Msg{Subject: subject, Data: payload, Header: nats.Header{events.HeaderContent: {events.ContentType}}}
+	if id != "" {
+		m.Header[jetstream.MsgIDHeader] = []string{id}
+	}
 	ack, err := s.JS.PublishMsg(ctx, m, jetstream.WithExpectStream(s.Name), jetstream.WithExpectLastSequencePerSubject(last))
 	if err != nil {
-		return 0, natserr.Explain(nc, err, m.Subject)
+		return 0, natserr.Explain(nc, err, subject)
 	}
 	return ack.Sequence, nil
 }
@@ -184,7 +190,7 @@ func (s Stream) api(ctx context.Context, timeout time.Duration, what string, bod
 	if err != nil {
 		return err
 	}
-	subject := s.prefix() + what + "." + s.Name
+	subject := s.Prefix() + what + "." + s.Name
 	m, err := nc.RequestWithContext(ctx, subject, data)
 	if err != nil {
 		return natserr.Explain(nc, err, subject)

@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,10 +60,10 @@ type ReaderConfig struct {
 // Reader reads the messages of a stream in order, each once, by an ephemeral consumer without
 // acknowledgments. One goroutine at a time may use it. Close ends it.
 //
-// The client library's readers are not used. They take every message without a body and with a
-// header "Status" for the broker's own word, and a publisher can store such a message: it would
-// never be read, nor what follows it. A Reader tells them apart by the reply subject, which only
-// the broker sets.
+// The client library's readers are not used. They take a message without a body and with a
+// header "Status" for one that the broker itself sends, and a publisher can store such a message:
+// they would never read it, nor what follows it. A Reader goes by the reply subject, which only the
+// broker sets.
 type Reader struct {
 	js       jetstream.JetStream
 	stream   string
@@ -97,20 +98,17 @@ func (s Stream) NewReader(ctx context.Context, cfg ReaderConfig) (*Reader, error
 	})
 	nc := s.JS.Conn()
 	if err != nil {
-		return nil, fmt.Errorf("consumer: %w", natserr.Explain(nc, err, s.prefix()+"CONSUMER.CREATE."+s.Name))
+		return nil, fmt.Errorf("consumer: %w", natserr.Explain(nc, err, s.Prefix()+"CONSUMER.CREATE."+s.Name))
 	}
 	r := &Reader{
 		js:       s.JS,
 		stream:   s.Name,
 		consumer: c.CachedInfo().Name,
-		next:     s.prefix() + "CONSUMER.MSG.NEXT." + s.Name + "." + c.CachedInfo().Name,
+		next:     s.Prefix() + "CONSUMER.MSG.NEXT." + s.Name + "." + c.CachedInfo().Name,
 		inbox:    nc.NewInbox(),
 		Pending:  c.CachedInfo().NumPending,
-		pull:     cfg.Pull,
+		pull:     cmp.Or(cfg.Pull, pullMessages),
 		bytes:    pullBytes,
-	}
-	if r.pull == 0 {
-		r.pull = pullMessages
 	}
 	r.in = make(chan *nats.Msg, r.pull+maxStatuses)
 	r.changes = nc.StatusChanged(nats.DISCONNECTED, nats.RECONNECTING, nats.CLOSED)
@@ -136,10 +134,10 @@ func (r *Reader) Close() {
 	_ = r.js.DeleteConsumer(ctx, r.stream, r.consumer) // as before
 }
 
-// Read waits for a message, and returns it with those that have arrived after it, at most so many
-// messages, and no more after so many bytes. An error ends the reading: the caller goes on with a
-// new Reader, after the last message that it got. It is ErrGap, ErrConnectionLost, that of ctx, or
-// the broker's.
+// Read waits for a message, and returns it with those that have arrived after it. It returns at most
+// messages of them, and stops at the first with which they have bytes bytes. An error ends the
+// reading: the caller goes on with a new Reader, after the last message that it got. The error is
+// ErrGap, ErrConnectionLost, that of ctx, or the broker's.
 func (r *Reader) Read(ctx context.Context, messages, bytes int) (batch []Delivery, err error) {
 	silent := time.NewTimer(2 * heartbeat)
 	defer silent.Stop()
@@ -258,13 +256,8 @@ func (r *Reader) status(m *nats.Msg) error {
 	return nil
 }
 
-// patience is how long ReadAll goes on without a message.
+// patience is how long ReadAfter goes on without a message.
 const patience = 15 * time.Second
-
-// ReadAll is ReadAfter for all messages.
-func (s Stream) ReadAll(ctx context.Context, description string, each func(Message)) error {
-	return s.ReadAfter(ctx, description, 0, each)
-}
 
 // ReadAfter reads the stream from after a sequence to the end that it has now, and calls each with
 // every message. A reading that ends early is resumed, unless nothing has arrived for 15 s.
@@ -293,7 +286,7 @@ func (s Stream) ReadAfter(ctx context.Context, description string, at uint64, ea
 	return nil
 }
 
-// readOn is one reading of ReadAll. whole means that nothing up to end is left.
+// readOn is one reading of ReadAfter. whole means that nothing up to end is left.
 func (s Stream) readOn(ctx context.Context, cfg ReaderConfig, end uint64, each func(Message)) (whole bool, err error) {
 	r, err := s.NewReader(ctx, cfg)
 	if err != nil {

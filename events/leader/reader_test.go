@@ -47,7 +47,7 @@ func TestEveryStoredMessageIsRead(t *testing.T) {
 	s := leader.Stream{JS: js, Name: events.DefaultStream}
 	read := 0
 	began := time.Now()
-	require.NoError(t, s.ReadAll(t.Context(), "test", func(m leader.Message) {
+	require.NoError(t, s.ReadAfter(t.Context(), "test", 0, func(m leader.Message) {
 		read++
 		one, err := s.Message(t.Context(), m.Sequence)
 		require.NoError(t, err)
@@ -144,13 +144,12 @@ func TestReadAllWithLostDeliveries(t *testing.T) {
 		for name := range stream.ConsumerNames(t.Context()).Name() {
 			c, err := js.Consumer(t.Context(), events.DefaultStream, name)
 			require.NoError(t, err)
-			if _, err := c.Next(); err != nil {
-				t.Fatal(err)
-			}
+			_, err = c.Next()
+			require.NoError(t, err)
 		}
 	}
 	var want, last uint64
-	err := leader.Stream{JS: js, Name: events.DefaultStream}.ReadAll(t.Context(), "test", func(m leader.Message) {
+	err := leader.Stream{JS: js, Name: events.DefaultStream}.ReadAfter(t.Context(), "test", 0, func(m leader.Message) {
 		if want++; m.Sequence != want {
 			t.Errorf("message %d came as %d", m.Sequence, want)
 		}

@@ -40,10 +40,10 @@ type explained struct {
 func (e *explained) Error() string   { return e.text }
 func (e *explained) Unwrap() []error { return []error{e.kind, e.cause} }
 
-// Explain explains err, the error of a request to JetStream's API on subject: the user may not make
-// the request (see PermissionError), there is no JetStream, or it does not answer. A reply of the broker,
-// such as jetstream.ErrStreamNotFound, and nil are returned unchanged. nc is nil without a
-// connection.
+// Explain returns err, the error of a request to JetStream's API on subject, with what it means: the
+// user may not make the request (see PermissionError), there is no JetStream, or it does not answer. It
+// returns nil and a reply of the broker, such as jetstream.ErrStreamNotFound, unchanged. nc is nil
+// without a connection.
 func Explain(nc *nats.Conn, err error, subject string) error {
 	if nc != nil {
 		err = PermissionError(nc, err, subject)
@@ -135,8 +135,7 @@ func Remedy(err error) string {
 
 // code returns the broker's error code, or 0 if err has none.
 func code(err error) jetstream.ErrorCode {
-	var api *jetstream.APIError
-	if errors.As(err, &api) {
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
 		return api.ErrorCode
 	}
 	return 0

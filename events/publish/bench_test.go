@@ -27,9 +27,8 @@ func BenchmarkPublishAll(b *testing.B) {
 				messages[i].Event = e
 			}
 			if bc.before {
-				if _, err := p.PublishAll(context.Background(), messages); err != nil {
-					b.Fatal(err)
-				}
+				_, err := p.PublishAll(context.Background(), messages)
+				require.NoError(b, err)
 			}
 			b.ReportAllocs()
 			b.ResetTimer()

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -80,13 +79,13 @@ func (p *Publisher) askLast(ctx context.Context, stream string, subjects []strin
 		return false, err
 	}
 	nc := p.js.Conn()
-	answers := make(chan *nats.Msg, len(subjects)+1) // a channel, as the client takes a stored Status for the broker's word
+	answers := make(chan *nats.Msg, len(subjects)+1) // a channel, as the client takes a stored Status for the broker's own
 	sub, err := nc.ChanSubscribe(nc.NewInbox(), answers)
 	if err != nil {
 		return false, err
 	}
 	defer func() { _ = sub.Unsubscribe() }() // a lost connection has ended it already
-	api := p.apiPrefix() + "DIRECT.GET." + stream
+	api := leader.Stream{JS: p.js}.Prefix() + "DIRECT.GET." + stream
 	if err := nc.PublishRequest(api, sub.Subject, request); err != nil {
 		return false, err
 	}
@@ -127,14 +126,6 @@ func added(m *nats.Msg, name string) string {
 		return ""
 	}
 	return values[len(values)-1]
-}
-
-// apiPrefix is how the subjects of JetStream's API begin.
-func (p *Publisher) apiPrefix() string {
-	if other := p.js.Options().APIPrefix; other != "" {
-		return strings.TrimSuffix(other, ".") + "."
-	}
-	return jetstream.DefaultAPIPrefix
 }
 
 // streamName returns the stream that stores the events.

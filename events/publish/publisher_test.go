@@ -62,9 +62,8 @@ func TestPublishTombstone(t *testing.T) {
 	stream := eventstest.Stream(t, js)
 	p, entry := newPublisher(js), eventstest.Entries(1, 1)[0]
 	for _, e := range []events.Event{eventstest.Listed(entry, 1), delisted(entry)} {
-		if _, err := p.Publish(t.Context(), e); err != nil {
-			t.Fatal(err)
-		}
+		_, err := p.Publish(t.Context(), e)
+		require.NoError(t, err)
 	}
 	msg, err := stream.GetMsg(t.Context(), 2)
 	if err != nil || msg.Header.Get(jetstream.MsgRollup) != "" || stored(t, stream) != 2 {
@@ -106,8 +105,7 @@ func TestPublishIntoAnotherStreamIsRefused(t *testing.T) {
 		t.Error("published into a stream of another name")
 	}
 	sum, err := p.PublishAll(t.Context(), messages(evs))
-	var at *publish.MessageError
-	if !errors.As(err, &at) || at.Index != 0 || sum.Done() != 0 {
+	if at, ok := errors.AsType[*publish.MessageError](err); !ok || at.Index != 0 || sum.Done() != 0 {
 		t.Error(sum, err)
 	}
 	if n := stored(t, stream); n != 0 {

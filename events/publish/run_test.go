@@ -339,8 +339,7 @@ func TestPublishAllIntoAFullStream(t *testing.T) {
 	stream := eventstest.Stream(t, js, func(c *jetstream.StreamConfig) { c.MaxMsgs = 150 })
 	p := publish.New(js, publish.Config{BatchSize: 100})
 	sum, err := p.PublishAll(t.Context(), messages(eventstest.Events(300, 5)))
-	var at *publish.MessageError
-	if !errors.As(err, &at) || at.Index != 150 || sum.Sent != 150 {
+	if at, ok := errors.AsType[*publish.MessageError](err); !ok || at.Index != 150 || sum.Sent != 150 {
 		t.Errorf("%+v, %v", sum, err)
 	}
 	if n := stored(t, stream); n != 150 {

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
@@ -111,10 +110,7 @@ func Begin(ctx context.Context, s leader.Stream, h events.History, last uint64) 
 	if err != nil {
 		return 0, err
 	}
-	sequence, err = s.PublishAfter(ctx, &nats.Msg{Subject: events.HistorySubject, Data: payload, Header: nats.Header{
-		events.HeaderContent:  {events.ContentType},
-		jetstream.MsgIDHeader: {h.Name},
-	}}, last)
+	sequence, err = s.PublishAfter(ctx, events.HistorySubject, payload, h.Name, last)
 	if err != nil {
 		return 0, fmt.Errorf("begin a history: %w", err)
 	}

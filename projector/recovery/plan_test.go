@@ -30,7 +30,7 @@ func knownOf(t *testing.T, s leader.Stream, source Source) *Known {
 	k.At.StreamIdentity, k.At.Histories, k.At.Sequence = lineage.Of(info), marker.Names(lineage.Of(info)), info.State.LastSeq
 	k.Stream = k.At.StreamIdentity
 	k.At.History, k.At.HistoryRevision = marker.Name, marker.Revision
-	require.NoError(t, s.ReadAll(t.Context(), "test", func(m leader.Message) {
+	require.NoError(t, s.ReadAfter(t.Context(), "test", 0, func(m leader.Message) {
 		k.At.Passed([]readmodel.Position{{Sequence: m.Sequence, Time: m.Time}})
 		if e, err := m.Event(); err == nil {
 			k.States.Add(readmodel.State{Sequence: m.Sequence, Data: e.Data})

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
 	"example.org/registry/events"
@@ -37,9 +35,11 @@ func Publish(ctx context.Context, s leader.Stream, p *Plan, done func()) (publis
 			break
 		}
 		group.Go(func() error {
-			msg, err := c.message()
+			e := events.StateEvent(c.Data)
+			e.ID = events.NewEventID() // the broker drops an id that it has stored within two minutes, though the stream may have lost that
+			payload, err := events.Encode(e)
 			if err == nil {
-				_, err = s.PublishAfter(ctx, msg, c.Last)
+				_, err = s.PublishAfter(ctx, c.Data.Subject().String(), payload, e.ID, c.Last)
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -60,18 +60,4 @@ func Publish(ctx context.Context, s leader.Stream, p *Plan, done func()) (publis
 	}
 	err = group.Wait()
 	return published, conflicts, err
-}
-
-// message is the event that sets c's state. Its id is fresh: the broker drops a message whose id it
-// has stored within two minutes, though the stream may have lost that.
-func (c Change) message() (*nats.Msg, error) {
-	e := events.StateEvent(c.Data)
-	e.ID = events.NewEventID()
-	payload, err := events.Encode(e)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.Data.Subject().Masked(), err)
-	}
-	return &nats.Msg{Subject: c.Data.Subject().String(), Data: payload, Header: nats.Header{
-		events.HeaderContent: {events.ContentType}, jetstream.MsgIDHeader: {e.ID},
-	}}, nil
 }

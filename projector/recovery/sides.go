@@ -75,7 +75,7 @@ type Scanned struct {
 // replica may do.
 func Scan(ctx context.Context, s leader.Stream, of func(events.Subject) bool) (*Scanned, error) {
 	found := &Scanned{States{}, map[events.Subject]uint64{}}
-	return found, s.ReadAll(ctx, "registry recover", func(m leader.Message) {
+	return found, s.ReadAfter(ctx, "registry recover", 0, func(m leader.Message) {
 		subject, err := events.ParseSubject(m.Subject)
 		if err != nil || !of(subject) {
 			return

@@ -106,9 +106,9 @@ func parse(subject string, header nats.Header, payload []byte, stored time.Time)
 	return c, true
 }
 
-// Last returns at most most of the latest copies, of any stream's events, the highest sequence
+// Last returns at most limit of the latest copies, of any stream's events, the highest sequence
 // first. After an error it returns what it has read.
-func Last(ctx context.Context, js jetstream.JetStream, most int) (copies []Copy, err error) {
+func Last(ctx context.Context, js jetstream.JetStream, limit int) (copies []Copy, err error) {
 	stream, err := openCopies(ctx, js)
 	if err != nil || stream == nil {
 		return nil, err
@@ -116,8 +116,8 @@ func Last(ctx context.Context, js jetstream.JetStream, most int) (copies []Copy,
 	// Copies that were made again, purged or have expired leave gaps, so it reads three sequences
 	// for each copy wanted.
 	state := stream.CachedInfo().State
-	end := max(state.FirstSeq, 1, state.LastSeq-min(state.LastSeq, uint64(3*most)-1))
-	for seq := state.LastSeq; seq >= end && len(copies) < most; seq-- {
+	end := max(state.FirstSeq, 1, state.LastSeq-min(state.LastSeq, uint64(3*limit)-1))
+	for seq := state.LastSeq; seq >= end && len(copies) < limit; seq-- {
 		m, err := copiesOf(js).Message(ctx, seq)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			continue
@@ -186,7 +186,7 @@ func (e *Events) explain(err error) error { return natserr.Explain(e.js.Conn(), 
 func (e *Events) List(ctx context.Context) (copies, others []Copy, err error) {
 	defer func() { err = e.explain(err) }()
 	var all []Copy
-	err = copiesOf(e.js).ReadAll(ctx, "registry rejected", func(m leader.Message) {
+	err = copiesOf(e.js).ReadAfter(ctx, "registry rejected", 0, func(m leader.Message) {
 		if c, ok := parse(m.Subject, m.Header, m.Data, m.Time); ok {
 			all = append(all, c)
 		}
@@ -229,9 +229,7 @@ func (e *Events) Retry(ctx context.Context, seq uint64) (_ uint64, err error) {
 			return 0, err
 		}
 	}
-	sequence, err := leader.Stream{JS: e.js, Name: e.stream}.PublishAfter(ctx, &nats.Msg{Subject: c.Subject, Data: c.Payload, Header: nats.Header{
-		events.HeaderContent: {events.ContentType}, jetstream.MsgIDHeader: {events.NewEventID()},
-	}}, last)
+	sequence, err := leader.Stream{JS: e.js, Name: e.stream}.PublishAfter(ctx, c.Subject, c.Payload, events.NewEventID(), last)
 	if natserr.IsConflict(err) {
 		return 0, fmt.Errorf("%s has something newer, or the event is no longer there; not published, so that no older state comes back", c.Subject)
 	}

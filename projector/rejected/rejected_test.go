@@ -19,21 +19,27 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A copy is shown with the time at which its event was stored, not that of the copy.
-func TestTime(t *testing.T) {
-	t.Parallel()
-	js := eventstest.Connect(t, eventstest.Broker(t))
+// open returns the rejected events of a new broker, none of whose direct gets finds anything.
+func open(t *testing.T) (jetstream.JetStream, *Events) {
+	t.Helper()
+	js := lagging{eventstest.Connect(t, eventstest.Broker(t))}
 	eventstest.Stream(t, js)
-	if _, err := js.CreateStream(t.Context(), publish.RejectedStreamConfig(1)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := js.CreateStream(t.Context(), publish.RejectedStreamConfig(1))
+	require.NoError(t, err)
 	r, err := Open(t.Context(), js, events.DefaultStream)
 	require.NoError(t, err)
+	return js, r
+}
+
+// A copy is shown with the time at which its event was stored, not that of the copy, and at once: also
+// while a replica does not have it yet.
+func TestTime(t *testing.T) {
+	t.Parallel()
+	js, r := open(t)
 	stored := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 	want := Copy{Epoch: r.histories[0], Sequence: 7, Subject: "registry.servers.x", Reason: "not JSON", Time: stored, Truncated: true}
-	if _, err := js.PublishMsg(t.Context(), want.Message()); err != nil {
-		t.Fatal(err)
-	}
+	_, err := js.PublishMsg(t.Context(), want.Message())
+	require.NoError(t, err)
 	listed, _, err := r.List(t.Context())
 	if err != nil || len(listed) != 1 || !listed[0].Time.Equal(stored) {
 		t.Errorf("listed: %+v, %v", listed, err)
@@ -66,27 +72,6 @@ func (laggingStream) GetLastMsgForSubject(context.Context, string) (*jetstream.R
 	return nil, jetstream.ErrMsgNotFound
 }
 
-// What was rejected a moment ago is found, though a replica does not have the copy yet.
-func TestLaggingReplica(t *testing.T) {
-	t.Parallel()
-	js := lagging{eventstest.Connect(t, eventstest.Broker(t))}
-	eventstest.Stream(t, js)
-	if _, err := js.CreateStream(t.Context(), publish.RejectedStreamConfig(1)); err != nil {
-		t.Fatal(err)
-	}
-	r, err := Open(t.Context(), js, events.DefaultStream)
-	require.NoError(t, err)
-	if _, err := js.PublishMsg(t.Context(), Copy{Epoch: r.histories[0], Sequence: 7, Subject: "registry.servers.x", Reason: "not JSON"}.Message()); err != nil {
-		t.Fatal(err)
-	}
-	if last, err := Last(t.Context(), js, 20); err != nil || len(last) != 1 || last[0].Reason != "not JSON" {
-		t.Errorf("last: %+v, %v", last, err)
-	}
-	if found, err := r.find(t.Context(), 7); err != nil || found.Reason != "not JSON" {
-		t.Errorf("found: %+v, %v", found, err)
-	}
-}
-
 // A copy that does not say when its event was stored was made by an older projector; other messages
 // are no copies.
 func TestParse(t *testing.T) {
@@ -114,13 +99,11 @@ func TestLast(t *testing.T) {
 		t.Errorf("without copies: %+v, %v", copies, err)
 	}
 	for _, seq := range []uint64{1, 2, 3, 5, 4, 6} {
-		if _, err := js.PublishMsg(t.Context(), Copy{Epoch: "e", Sequence: seq}.Message()); err != nil {
-			t.Fatal(err)
-		}
+		_, err := js.PublishMsg(t.Context(), Copy{Epoch: "e", Sequence: seq}.Message())
+		require.NoError(t, err)
 	}
-	if _, err := purge(t.Context(), stream, prefix("e")+"6"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = purge(t.Context(), stream, prefix("e")+"6")
+	require.NoError(t, err)
 	copies, err := Last(t.Context(), js, 3)
 	if err != nil || len(copies) != 3 || copies[0].Sequence != 5 || copies[1].Sequence != 4 || copies[2].Sequence != 3 {
 		t.Errorf("%+v, %v", copies, err)
@@ -174,12 +157,7 @@ func TestToken(t *testing.T) {
 // stands last there; one that cannot be read, only where it is the last.
 func TestRetry(t *testing.T) {
 	t.Parallel()
-	js := eventstest.Connect(t, eventstest.Broker(t))
-	eventstest.Stream(t, js)
-	_, err := js.CreateStream(t.Context(), publish.RejectedStreamConfig(1))
-	require.NoError(t, err)
-	r, err := Open(t.Context(), js, events.DefaultStream)
-	require.NoError(t, err)
+	js, r := open(t)
 	e := eventstest.Entries(1, 1)[0]
 	subject := e.Subject().String()
 	reject := func(payload []byte) uint64 {
@@ -196,7 +174,7 @@ func TestRetry(t *testing.T) {
 	seven := reject(state(7))
 	eventstest.Publish(t, js, eventstest.Listed(e, 6))
 	broken := reject([]byte("{}"))
-	_, err = r.Retry(t.Context(), seven)
+	_, err := r.Retry(t.Context(), seven)
 	require.NoError(t, err)
 	_, err = r.Retry(t.Context(), broken)
 	require.ErrorContains(t, err, "something newer")
@@ -211,14 +189,9 @@ func TestRetry(t *testing.T) {
 // sequence again that an earlier one had, the newer event is meant.
 func TestHistories(t *testing.T) {
 	t.Parallel()
-	js := eventstest.Connect(t, eventstest.Broker(t))
-	eventstest.Stream(t, js)
-	_, err := js.CreateStream(t.Context(), publish.RejectedStreamConfig(1))
-	require.NoError(t, err)
-	r, err := Open(t.Context(), js, events.DefaultStream)
-	require.NoError(t, err)
+	js, r := open(t)
 	first := r.histories[0]
-	_, err = lineage.Begin(t.Context(), leader.Stream{JS: js, Name: events.DefaultStream}, events.History{Name: "second", Follows: []string{first}, Kind: events.HistoryNew, Revision: 1}, 0)
+	_, err := lineage.Begin(t.Context(), leader.Stream{JS: js, Name: events.DefaultStream}, events.History{Name: "second", Follows: []string{first}, Kind: events.HistoryNew, Revision: 1}, 0)
 	require.NoError(t, err)
 	for _, c := range []Copy{{Epoch: first, Sequence: 5}, {Epoch: first, Sequence: 6}, {Epoch: "second", Sequence: 6}, {Epoch: "strange", Sequence: 7}} {
 		c.Subject, c.Reason = "registry.servers.x", c.Epoch
