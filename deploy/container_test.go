@@ -164,9 +164,8 @@ func copyFile(t *testing.T, from, to string) {
 	defer in.Close()
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
 	require.NoError(t, err)
-	if _, err := io.Copy(out, in); err != nil {
-		t.Fatal(err)
-	}
+	_, err = io.Copy(out, in)
+	require.NoError(t, err)
 	require.NoError(t, out.Close())
 }
 

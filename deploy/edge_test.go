@@ -93,9 +93,8 @@ func setEpoch(t *testing.T, c *cluster) {
 	js := jetStream(t, c.connect(t, "emergency"))
 	cfg := streamFile(t, "REGISTRY")
 	cfg.Replicas, cfg.Metadata = 1, map[string]string{events.MetadataEpoch: events.NewEpoch()}
-	if _, err := js.UpdateStream(t.Context(), cfg); err != nil {
-		t.Fatal(err)
-	}
+	_, err := js.UpdateStream(t.Context(), cfg)
+	require.NoError(t, err)
 }
 
 // mirror creates the mirror by edge/create.sh, with a stand-in for the nats command that does at the
@@ -132,9 +131,8 @@ esac`), 0o700))
 	if err = errors.Join(err, json.Unmarshal(text, &cfg)); err != nil || len(cfg.Metadata[events.MetadataEpoch]) < 20 {
 		t.Fatalf("%v: %s", err, text)
 	}
-	if _, err := jetStream(t, nc).CreateStream(t.Context(), cfg); err != nil {
-		t.Fatal(err)
-	}
+	_, err = jetStream(t, nc).CreateStream(t.Context(), cfg)
+	require.NoError(t, err)
 }
 
 // serve starts a server of the edge.
@@ -261,9 +259,8 @@ func TestEdgePowers(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, errors.Join(origin.Flush(), here.Publish("registry-rejected.e.1", nil), here.Flush()))
 	// What was published before this request's answer would have come before it.
-	if _, err := here.Request("$JS.registry.API.STREAM.INFO.REGISTRY", nil, registrytest.Patience); err != nil {
-		t.Fatal(err)
-	}
+	_, err = here.Request("$JS.registry.API.STREAM.INFO.REGISTRY", nil, registrytest.Patience)
+	require.NoError(t, err)
 	if n, _, err := heard.Pending(); err != nil || n > 0 {
 		t.Error("the origin heard of it:", n, err)
 	}

@@ -316,8 +316,7 @@ func TestNoCommandWaitsForAServer(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), commandLimit)
 			defer cancel()
 			said, err := exec.CommandContext(ctx, registry, append(strings.Fields(command), args...)...).CombinedOutput()
-			var exit *exec.ExitError
-			if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(said), silent.Addr().String()) {
+			if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 || !strings.Contains(string(said), silent.Addr().String()) {
 				t.Errorf("%v: %s", err, said)
 			}
 		})

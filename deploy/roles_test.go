@@ -118,9 +118,8 @@ func createStreams(t *testing.T, c *cluster, operator *nats.Conn) {
 		}
 		cfg.Replicas = 1 // of this test's one node
 		for range 2 {
-			if _, err := js.CreateStream(t.Context(), cfg); err != nil {
-				t.Fatal(err)
-			}
+			_, err := js.CreateStream(t.Context(), cfg)
+			require.NoError(t, err)
 		}
 	}
 }
@@ -190,9 +189,8 @@ func TestBucketFile(t *testing.T) {
 	b := eventstest.Broker(t)
 	js := eventstest.Connect(t, b)
 	cfg := streamFile(t, "OBJ_REGISTRY_SNAPSHOTS")
-	if _, err := js.CreateObjectStore(t.Context(), jetstream.ObjectStoreConfig{Bucket: "REGISTRY_SNAPSHOTS", Replicas: 1, Description: cfg.Description}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := js.CreateObjectStore(t.Context(), jetstream.ObjectStoreConfig{Bucket: "REGISTRY_SNAPSHOTS", Replicas: 1, Description: cfg.Description})
+	require.NoError(t, err)
 	stream, err := js.Stream(t.Context(), "OBJ_REGISTRY_SNAPSHOTS")
 	require.NoError(t, err)
 	cfg.Replicas = 1
@@ -441,8 +439,7 @@ func (c *cluster) give(t *testing.T, role string, o order) {
 		}
 		return
 	}
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 {
 		t.Errorf("%s: %v, want status 1", what, err)
 	}
 	if text := complaint.String(); !strings.Contains(text, "this user of the broker may not publish to") || !strings.Contains(text, o.lack) {
@@ -490,8 +487,7 @@ func TestRecoverMayNotPublish(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), registrytest.Patience)
 	defer cancel()
 	said, err := exec.CommandContext(ctx, registry, append([]string{"recover", "--yes", "--admin-addr=" + r.AdminAddr()}, c.as("replica")...)...).CombinedOutput()
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(said), "this user of the broker may not publish to registry.") {
+	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 || !strings.Contains(string(said), "this user of the broker may not publish to registry.") {
 		t.Errorf("%v: %s", err, said)
 	}
 }

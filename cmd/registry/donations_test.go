@@ -154,9 +154,8 @@ func provokeBroker(t *testing.T, url string) {
 	defer nc.Close()
 	for _, subject := range []string{"registry.donations." + secret, "registry.donation." + secret + ".x", "registry." + secret} {
 		require.NoError(t, nc.Publish(subject, []byte(secret)))
-		if _, err := nc.SubscribeSync(subject); err != nil {
-			t.Fatal(err)
-		}
+		_, err := nc.SubscribeSync(subject)
+		require.NoError(t, err)
 	}
 	require.NoError(t, nc.Flush())
 	login, _ := json.Marshal(map[string]any{"user": "backend", "pass": "pw", "verbose": false, "pedantic": true, "headers": true})
@@ -170,9 +169,8 @@ func provokeBroker(t *testing.T, url string) {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(url, "nats://"))
 		require.NoError(t, err)
 		_ = conn.SetDeadline(time.Now().Add(patience))
-		if _, err := fmt.Fprintf(conn, "CONNECT %s\r\n%sPING\r\n", login, line); err != nil {
-			t.Fatal(err)
-		}
+		_, err = fmt.Fprintf(conn, "CONNECT %s\r\n%sPING\r\n", login, line)
+		require.NoError(t, err)
 		answer := make([]byte, 1<<16) // an error, or the answer to PING; the broker has logged by then, or logs on closing
 		for n, total := 0, ""; !strings.Contains(total, "-ERR") && !strings.Contains(total, "PONG"); total += string(answer[:n]) {
 			if n, err = conn.Read(answer); err != nil {

@@ -93,8 +93,7 @@ func TestUsageErrorsNameTheFlag(t *testing.T) {
 		{map[string]string{"REGISTRY_DEMO": "true", "REGISTRY_NATS_URL": "nats://127.0.0.1:1"}, "serve", "--demo"},
 	} {
 		_, err := start(t, c.env, strings.Fields(c.args)...)
-		var usage cli.UsageError
-		if !errors.As(err, &usage) || !strings.Contains(err.Error(), c.name) {
+		if _, ok := errors.AsType[cli.UsageError](err); !ok || !strings.Contains(err.Error(), c.name) {
 			t.Errorf("%v %s: error %v does not name %s as a usage error", c.env, c.args, err, c.name)
 		}
 	}
@@ -251,8 +250,7 @@ func TestUsageErrorsOfOutsideServices(t *testing.T) {
 		"serve --chat-api-url http://api.example.org --chat-cdn-url " + cdn + " --chat-token-file token": "https",
 	} {
 		_, err := start(t, nil, strings.Fields(args)...)
-		var usage cli.UsageError
-		if !errors.As(err, &usage) || !strings.Contains(err.Error(), name) {
+		if _, ok := errors.AsType[cli.UsageError](err); !ok || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: error %v does not name %s as a usage error", args, err, name)
 		}
 		if err != nil && strings.Contains(err.Error(), "u:p") {

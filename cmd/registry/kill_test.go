@@ -391,9 +391,8 @@ func (k *killer) digestIsReplays(stream []stored) *readmodel.Model {
 // saved waits until all that is applied is on disk and indexed, and nothing is wrong any more.
 func (k *killer) saved() {
 	k.t.Helper()
-	if _, err := k.Settled(k.t.Context(), 0); err != nil {
-		k.t.Fatal(err)
-	}
+	_, err := k.Settled(k.t.Context(), 0)
+	require.NoError(k.t, err)
 }
 
 func (k *killer) storePath() string { return filepath.Join(k.data, "registry.db") }

@@ -65,8 +65,7 @@ func report(stderr io.Writer, err error) int {
 		return exitOK
 	}
 	line := "registry: " + natserr.OneLine(err)
-	var usage cli.UsageError
-	if errors.As(err, &usage) {
+	if usage, ok := errors.AsType[cli.UsageError](err); ok {
 		command, what := cmp.Or(usage.Command, programName), "explains the flags"
 		if command == programName {
 			what = "lists the commands"

@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -301,9 +302,7 @@ func move(names map[string]*inode, from, to string) {
 			delete(names, name)
 		}
 	}
-	for name, f := range moved {
-		names[name] = f
-	}
+	maps.Copy(names, moved)
 }
 
 // sync brings a file to the disk, and with a journal all changes of names before it.

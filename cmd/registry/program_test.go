@@ -210,9 +210,8 @@ func (p *program) get(path string, into any) {
 // until waits for a condition.
 func (p *program) until(what string, ok func() bool) {
 	p.t.Helper()
-	if _, err := registrytest.Await(p.t.Context(), what, ok); err != nil {
-		p.t.Fatal(err)
-	}
+	_, err := registrytest.Await(p.t.Context(), what, ok)
+	require.NoError(p.t, err)
 }
 
 // asides returns the stores that rebuilds have replaced.

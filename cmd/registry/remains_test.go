@@ -64,9 +64,8 @@ func TestRemains(t *testing.T) {
 	d.publish(mixedEvents(t)) // others, who stay
 	entry := events.Entry{Revision: 1, List: events.Scammers, EntryID: "canary", ChatID: canaries()[2], Name: canaries()[0], ReportID: "R-1",
 		Reason: strings.Repeat(canaries()[0]+" ", 400), Verified: true, ReportedAt: eventstest.Start()}
-	if _, err := r.stream().Publish(t.Context(), entry.Subject().String(), []byte(`{"no":"event","data":"`+canaries()[0]+`"}`)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := r.stream().Publish(t.Context(), entry.Subject().String(), []byte(`{"no":"event","data":"`+canaries()[0]+`"}`))
+	require.NoError(t, err)
 	for version := range 3 {
 		d.publish(ndjson(t, eventstest.Listed(entry, version)))
 	}

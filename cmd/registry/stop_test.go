@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"example.org/registry/cmd/registry/registrytest"
+	"github.com/stretchr/testify/require"
 )
 
 // waiting starts a server with a request under way that takes two seconds: it asks for a sequence
@@ -61,16 +62,12 @@ func TestHangupIsIgnored(t *testing.T) {
 	t.Parallel()
 	p, _ := waiting(t)
 	p.Signal(syscall.SIGHUP)
-	if err := p.WaitFor(t.Context(), "SIGHUP is ignored: flags and files are read at start alone; restart to change them"); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, p.WaitFor(t.Context(), "SIGHUP is ignored: flags and files are read at start alone; restart to change them"))
 	if status, _, err := ask(p.Admin + "/readyz"); status != http.StatusOK || err != nil {
 		t.Errorf("after SIGHUP: %d, %v", status, err)
 	}
 	p.stop()
-	if err := p.WaitFor(t.Context(), "stopped; everything is saved"); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, p.WaitFor(t.Context(), "stopped; everything is saved"))
 }
 
 // A second signal ends the process while it drains.

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -102,10 +103,8 @@ func (term *terminal) await(t *testing.T, pattern string) {
 	t.Helper()
 	looked := regexp.MustCompile(pattern)
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		for _, line := range term.lines() {
-			if looked.MatchString(line) {
-				return
-			}
+		if slices.ContainsFunc(term.lines(), looked.MatchString) {
+			return
 		}
 	}
 	t.Fatalf("no line is %q:\n%s", pattern, strings.Join(term.lines(), "\n"))
@@ -114,9 +113,8 @@ func (term *terminal) await(t *testing.T, pattern string) {
 // interrupt types ^C and returns the exit status.
 func (term *terminal) interrupt(t *testing.T) int {
 	t.Helper()
-	if _, err := term.master.Write([]byte{3}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := term.master.Write([]byte{3})
+	require.NoError(t, err)
 	_ = term.cmd.Wait()
 	<-term.read
 	return term.cmd.ProcessState.ExitCode()

@@ -223,10 +223,7 @@ const (
 
 // compare reads the list and compares it with own, which must have the same sequence.
 func (l *recordList) compare(own *readmodel.Inventory) (findings, error) {
-	want := make(map[string]readmodel.Digest, own.Len())
-	for key, hash := range own.All() {
-		want[key] = hash
-	}
+	want := maps.Collect(own.All())
 	found := findings{sequence: own.Sequence, digest: own.Digest.String(), differ: map[string]string{}}
 	if err := l.read(&found, want); err != nil {
 		return findings{}, fmt.Errorf("records of the server: %w", err)

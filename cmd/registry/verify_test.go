@@ -33,9 +33,8 @@ func TestVerifyFindsFlipped(t *testing.T) {
 	last := eventstest.Publish(t, js, evs...)
 	served := startReplay(js, events.DefaultStream)
 	defer served.following.Stop()
-	if _, err := served.model.Await(t.Context(), last); err != nil {
-		t.Fatal(err)
-	}
+	_, err := served.model.Await(t.Context(), last)
+	require.NoError(t, err)
 	knows := recovery.States{}
 	flip := func(sequence, last uint64, d events.Data) {
 		knows.Add(readmodel.State{Data: d})

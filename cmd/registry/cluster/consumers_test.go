@@ -41,9 +41,8 @@ func feed(b *testing.B, replicas int) {
 	}
 	before := c.processorTime(b)
 	b.ResetTimer()
-	if _, err := publish.New(js, publish.Config{BatchSize: 100}).PublishAll(context.Background(), messages); err != nil {
-		b.Fatal(err)
-	}
+	_, err := publish.New(js, publish.Config{BatchSize: 100}).PublishAll(context.Background(), messages)
+	require.NoError(b, err)
 	arrived.Wait()
 	b.StopTimer()
 	b.ReportMetric(float64((c.processorTime(b)-before).Microseconds())/float64(b.N), "node-cpu-µs/op")
@@ -76,9 +75,8 @@ func (c *nodes) processorTime(b *testing.B) (sum time.Duration) {
 		}
 		var user, system int64
 		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-		if _, err := fmt.Sscan(fields[11]+" "+fields[12], &user, &system); err != nil {
-			b.Fatal(err)
-		}
+		_, err = fmt.Sscan(fields[11]+" "+fields[12], &user, &system)
+		require.NoError(b, err)
 		sum += time.Duration(user+system) * 10 * time.Millisecond
 	}
 	return sum

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
 
 	"example.org/registry/cmd/registry/registrytest"
 	"example.org/registry/events"
@@ -198,9 +199,7 @@ func (s *system) compare() {
 		s.backend.acked.Load(), s.backend.last.Load(), s.backend.report.counted("publishing repeated"), frozen)
 	agree(s.t, s.nodes, lastOf(s.t, s.js), s.replicas...)
 	for _, r := range s.replicas {
-		if err := s.backend.shown(s.t.Context(), r, rand.New(rand.NewPCG(6, 6))); err != nil {
-			s.t.Error(err)
-		}
+		require.NoError(s.t, s.backend.shown(s.t.Context(), r, rand.New(rand.NewPCG(6, 6))))
 	}
 }
 

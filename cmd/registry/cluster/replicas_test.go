@@ -179,7 +179,5 @@ func TestCutOff(t *testing.T) {
 	}
 	end()
 	agree(t, c, lastOf(t, js), near, far)
-	if err := b.shown(t.Context(), far, rand.New(rand.NewPCG(6, 6))); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, b.shown(t.Context(), far, rand.New(rand.NewPCG(6, 6))))
 }

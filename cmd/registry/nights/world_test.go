@@ -86,21 +86,17 @@ type image struct {
 // states are the true states of subjects.
 type states map[events.Subject]events.Data
 
-// add joins a state, and reports whether it wins.
-func (s states) add(d events.Data) bool {
-	is := s[d.Subject()]
-	wins := is == nil || events.Compare(d, is) > 0
-	if wins {
+// add joins a state.
+func (s states) add(d events.Data) {
+	if is := s[d.Subject()]; is == nil || events.Compare(d, is) > 0 {
 		s[d.Subject()] = d
 	}
-	return wins
 }
 
-func (s states) join(other states) states {
+func (s states) join(other states) {
 	for _, d := range other {
 		s.add(d)
 	}
-	return s
 }
 
 // lacking returns the subjects that other has less of than s.

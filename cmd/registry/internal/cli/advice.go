@@ -53,8 +53,7 @@ func Unwritable(flag, path string, err error) error {
 
 // Bare returns a system's error without its path, which may be that of a temporary file.
 func Bare(err error) error {
-	var number syscall.Errno
-	if errors.As(err, &number) {
+	if number, ok := errors.AsType[syscall.Errno](err); ok {
 		return number
 	}
 	return err
@@ -93,8 +92,7 @@ func writing(err error) string {
 // elsewhere returns the remedy of the disk for an error of the system. What this program refuses
 // itself, such as a pipe, no disk mends.
 func elsewhere(err error, disk string) string {
-	var number syscall.Errno
-	if errors.As(err, &number) {
+	if _, ok := errors.AsType[syscall.Errno](err); ok {
 		return disk
 	}
 	return "name another file"

@@ -52,16 +52,14 @@ func withBroker(t *testing.T, dir string, do func(jetstream.JetStream)) {
 // interrupted is an import that got no further than these events.
 func interrupted(t *testing.T, js jetstream.JetStream, some []events.Event) {
 	t.Helper()
-	if _, err := config(js).stream(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	_, err := config(js).stream(t.Context())
+	require.NoError(t, err)
 	var messages []publish.Message
 	for _, e := range some {
 		messages = append(messages, publish.Message{Event: e})
 	}
-	if _, err := publish.New(js, publish.Config{}).PublishAll(t.Context(), messages); err != nil {
-		t.Fatal(err)
-	}
+	_, err = publish.New(js, publish.Config{}).PublishAll(t.Context(), messages)
+	require.NoError(t, err)
 }
 
 // endsAs compares the last event of every subject.

@@ -39,9 +39,7 @@ func TestHistory(t *testing.T) {
 }
 
 func TestAboutSample(t *testing.T) {
-	if err := site.CheckAbout(About); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, site.CheckAbout(About))
 }
 
 // The questions that the first page offers get each verdict once.

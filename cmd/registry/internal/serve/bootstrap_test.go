@@ -38,9 +38,9 @@ type starting struct {
 	acceptLoss string // of the servers
 }
 
-func newStarting(t *testing.T, mutate ...func(*jetstream.StreamConfig)) *starting {
+func newStarting(t *testing.T) *starting {
 	js := eventstest.Connect(t, eventstest.Broker(t))
-	s := &starting{t: t, js: js, stream: eventstest.Stream(t, js, mutate...), bucket: bucket.New(js, bucket.Config{})}
+	s := &starting{t: t, js: js, stream: eventstest.Stream(t, js), bucket: bucket.New(js, bucket.Config{})}
 	eventstest.Publish(t, js, eventstest.Events(50, 5)...)
 	require.NoError(t, s.bucket.Create(t.Context()))
 	return s
@@ -120,8 +120,8 @@ func TestBootstrapPassesOver(t *testing.T) {
 			s.put(40, func(at *readmodel.Checkpoint) { at.Positions[0].Time = time.Unix(1, 0) })
 		}, 40, ""},
 		"an older one":   {func(s *starting) { s.put(15, nil) }, 15, ""},
-		"chunks missing": {func(s *starting) { s.spoilChunks(s.put(40, nil), nil) }, 20, "chunk 1"},
-		"chunks changed": {func(s *starting) { s.spoilChunks(s.put(40, nil), []byte("garbage")) }, 20, "not a snapshot"},
+		"chunks missing": {func(s *starting) { s.put(40, nil); s.spoilChunks(nil) }, 20, "chunk 1"},
+		"chunks changed": {func(s *starting) { s.put(40, nil); s.spoilChunks([]byte("garbage")) }, 20, "not a snapshot"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -135,8 +135,8 @@ func TestBootstrapPassesOver(t *testing.T) {
 	}
 }
 
-// spoilChunks erases the chunks of an object, and puts another in their place if there is one.
-func (s *starting) spoilChunks(i bucket.Object, other []byte) {
+// spoilChunks erases the chunks of the last object, and puts another in their place if there is one.
+func (s *starting) spoilChunks(other []byte) {
 	s.t.Helper()
 	objects, err := s.js.Stream(s.t.Context(), "OBJ_"+bucket.Name)
 	require.NoError(s.t, err)
@@ -146,9 +146,8 @@ func (s *starting) spoilChunks(i bucket.Object, other []byte) {
 	if other == nil {
 		return
 	}
-	if _, err := s.js.PublishMsg(s.t.Context(), &nats.Msg{Subject: m.Subject, Data: other}); err != nil {
-		s.t.Fatal(err)
-	}
+	_, err = s.js.PublishMsg(s.t.Context(), &nats.Msg{Subject: m.Subject, Data: other})
+	require.NoError(s.t, err)
 }
 
 // foreign puts somebody else's object into the bucket.
@@ -166,7 +165,8 @@ func (s *starting) foreign() {
 func TestBootstrapUnreadable(t *testing.T) {
 	t.Parallel()
 	s := newStarting(t)
-	s.spoilChunks(s.put(10, nil), nil)
+	s.put(10, nil)
+	s.spoilChunks(nil)
 	s.acceptLoss = "another"
 	s.refuses("no snapshot of the stream REGISTRY can be used")
 	s.acceptLoss = s.epoch()
@@ -232,9 +232,8 @@ func TestRemake(t *testing.T) {
 	clear(file[2*os.Getpagesize():]) // the pages of a file that is open, in place
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	require.NoError(t, err)
-	if _, err := f.WriteAt(file, 0); err != nil {
-		t.Fatal(err)
-	}
+	_, err = f.WriteAt(file, 0)
+	require.NoError(t, err)
 	require.NoError(t, f.Close())
 	seq := publish(50, 2)
 	if r.live.current().store == damaged {
@@ -242,9 +241,7 @@ func TestRemake(t *testing.T) {
 	}
 	digest := r.live.View().Digest()
 	close(drained)
-	if err := errors.Join(<-followed, r.live.current().store.Close()); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, errors.Join(<-followed, r.live.current().store.Close()))
 	store, model, err := snapshots.Open(t.Context(), snapshots.Config{Path: path})
 	require.NoError(t, err)
 	defer store.Close()

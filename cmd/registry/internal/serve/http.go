@@ -307,7 +307,7 @@ func (s *server) catchUp(ctx context.Context) error {
 			bar.Finish()
 			s.log.Warn("caught up with the stream, but lists and checks are answered with 503", "reason", err.Error())
 		case !readiness.Ready:
-			if p, running := s.live.progress(); running && p.Total > 0 {
+			if p, _ := s.live.progress(); p.Total > 0 {
 				if !begun {
 					begun = true
 					bar.Start("catching up", int64(p.Total), false)

@@ -131,7 +131,7 @@ func (l *live) rankedIndex() httpapi.RankedIndex {
 	return nil
 }
 
-// progress returns the projector's progress, or false until there is a projector.
+// progress returns the projector's progress, or a zero one and false until there is a projector.
 func (l *live) progress() (projector.Progress, bool) { return l.current().progress() }
 
 // lagAndCheckpoint returns how many stream sequences are not processed yet (0 until the projector
@@ -257,7 +257,7 @@ const recordsWithin = 10 * time.Second
 func (l *live) records(ctx context.Context, atLeast uint64) (admin.Records, error) {
 	ctx, cancel := context.WithTimeout(ctx, recordsWithin)
 	defer cancel()
-	if p, running := l.progress(); !running || !p.CaughtUp {
+	if p, _ := l.progress(); !p.CaughtUp {
 		return admin.Records{}, admin.Unavailable("the read model has not caught up with the stream yet")
 	} else if p.Frozen() && p.Checkpoint < atLeast {
 		return admin.Records{}, admin.Unavailable("frozen: " + p.LastError)
@@ -283,8 +283,7 @@ func (l *live) known(k events.Subject) (revision int64) {
 // tombstones returns the content of GET /tombstones. Before the model has caught up it fails: a
 // partial response would look complete and could cause an entry to be listed again.
 func (l *live) tombstones() (write func(io.Writer) error, err error) {
-	p, running := l.current().progress()
-	if !running || !p.CaughtUp {
+	if p, _ := l.progress(); !p.CaughtUp {
 		return nil, admin.Unavailable("the read model has not caught up with the stream yet")
 	}
 	v := l.current().model.View()
@@ -295,9 +294,9 @@ func (l *live) tombstones() (write func(io.Writer) error, err error) {
 	return t.Write, nil
 }
 
-// lastRejected returns at most most of the last rejected events, the highest sequence first, for
+// lastRejected returns at most limit of the last rejected events, the highest sequence first, for
 // the operators' page.
-func (l *live) lastRejected(ctx context.Context, most int) ([]admin.RejectedEvent, error) {
+func (l *live) lastRejected(ctx context.Context, limit int) ([]admin.RejectedEvent, error) {
 	stream := l.stream.Load()
 	if stream == nil {
 		return nil, errors.New(l.startReason())
@@ -305,7 +304,7 @@ func (l *live) lastRejected(ctx context.Context, most int) ([]admin.RejectedEven
 	if p, running := l.progress(); running && !p.Connected {
 		return nil, errors.New("the broker is away")
 	}
-	copies, err := rejected.Last(ctx, stream.JS, most)
+	copies, err := rejected.Last(ctx, stream.JS, limit)
 	shown := make([]admin.RejectedEvent, 0, len(copies))
 	for _, c := range copies {
 		shown = append(shown, admin.RejectedEvent{Sequence: c.Sequence, Time: c.Time, Subject: c.Subject, Reason: c.Reason})

@@ -77,17 +77,16 @@ func families() []metric {
 		})
 	}
 
-	add("entries", gauge, "Entries that a list shows.", func(s scrape, emit func(float64, ...string)) {
-		for _, list := range events.Lists() {
-			emit(float64(s.view.NumEntries(list)), string(list))
-		}
-	}, "list")
+	byList := func(name, help string, count func(*readmodel.View, events.List) int) {
+		add(name, gauge, help, func(s scrape, emit func(float64, ...string)) {
+			for _, list := range events.Lists() {
+				emit(float64(count(s.view, list)), string(list))
+			}
+		}, "list")
+	}
 
-	add("tombstones", gauge, "Entries that have left a list and have not been listed again.", func(s scrape, emit func(float64, ...string)) {
-		for _, list := range events.Lists() {
-			emit(float64(s.view.Tombstones(list)), string(list))
-		}
-	}, "list")
+	byList("entries", "Entries that a list shows.", (*readmodel.View).NumEntries)
+	byList("tombstones", "Entries that have left a list and have not been listed again.", (*readmodel.View).Tombstones)
 
 	// Metrics that alerts use exist from the start. They are 0 while the saved state is being
 	// loaded, or the broker is away.

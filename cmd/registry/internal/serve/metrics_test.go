@@ -76,9 +76,7 @@ func indexFailed(t *testing.T, want int, engine *exact.Engine, model *readmodel.
 	l.show(newGeneration(generation{model: model, exact: engine}))
 	text := fmt.Sprintf("# HELP registry_index_failed 1 while the text index cannot be written, or has been writing for longer than a disk should take: searches look at every entry it lacks.\n"+
 		"# TYPE registry_index_failed gauge\nregistry_index_failed %d\n", want)
-	if err := testutil.CollectAndCompare(newCollector(l, &snapshotStats{}), strings.NewReader(text), "registry_index_failed"); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, testutil.CollectAndCompare(newCollector(l, &snapshotStats{}), strings.NewReader(text), "registry_index_failed"))
 }
 
 // runUntil runs an engine until something is true.

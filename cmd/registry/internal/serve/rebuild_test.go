@@ -29,16 +29,14 @@ func TestRebuildJoin(t *testing.T) {
 	wait, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for _, m := range []*readmodel.Model{b.old.model, b.fresh.model} {
-		if _, err := m.Await(wait, beside); err != nil {
-			t.Fatal(err)
-		}
+		_, err := m.Await(wait, beside)
+		require.NoError(t, err)
 	}
 	eventstest.Until(t, func() bool { return b.fresh.projector.Progress().CaughtUp }) // else the save of a join waits for that
 	b.fresh.projector.PauseAt(0)
 	ahead := eventstest.Publish(t, js, all[100:200]...)
-	if _, err := b.old.model.Await(wait, ahead); err != nil {
-		t.Fatal(err)
-	}
+	_, err := b.old.model.Await(wait, ahead)
+	require.NoError(t, err)
 	at := b.old.projector.PauseAt(0)
 	last := eventstest.Publish(t, js, all[200:]...)
 

@@ -33,11 +33,7 @@ type remains struct {
 func (s *server) endRemains() *task.Task {
 	r := &remains{server: s}
 	return task.Go(context.Background(), func(ctx context.Context) error {
-		every := remainsLook
-		if keep := s.cfg.KeepSetAside; keep > 0 {
-			every = min(every, keep)
-		}
-		for pause.For(ctx, every) {
+		for pause.For(ctx, min(remainsLook, s.cfg.KeepSetAside)) {
 			r.end(ctx)
 		}
 		return nil
@@ -47,8 +43,8 @@ func (s *server) endRemains() *task.Task {
 // end erases the free pages of the store and removes files that were renamed aside long ago.
 func (r *remains) end(ctx context.Context) {
 	err := r.erase(ctx)
-	if keep := r.server.cfg.KeepSetAside; err == nil && keep > 0 {
-		err = snapshots.RemoveSetAside(r.server.cfg.storePath(), time.Now().Add(-keep), !r.goodStore(), r.server.log)
+	if err == nil {
+		err = snapshots.RemoveSetAside(r.server.cfg.storePath(), time.Now().Add(-r.server.cfg.KeepSetAside), !r.goodStore(), r.server.log)
 	}
 	if ctx.Err() != nil {
 		return
@@ -63,13 +59,9 @@ func (r *remains) end(ctx context.Context) {
 
 // erase erases the free pages of a store that has been saved since the last erasure.
 func (r *remains) erase(ctx context.Context) error {
-	every := eraseEvery
-	if keep := r.server.cfg.KeepSetAside; keep > 0 {
-		every = min(every, keep)
-	}
 	store := r.server.live.current().store
 	dataSet, saved := store.DataSet(), store.Checkpoint().Sequence
-	if dataSet == r.dataSet && (saved == r.saved || time.Since(r.erased) < every) {
+	if dataSet == r.dataSet && (saved == r.saved || time.Since(r.erased) < min(eraseEvery, r.server.cfg.KeepSetAside)) {
 		return nil
 	}
 	done, err := store.EraseFree(ctx, snapshots.ArchiveConfig{Rest: r.server.pacer.Rest})
@@ -83,6 +75,6 @@ func (r *remains) erase(ctx context.Context) error {
 // goodStore reports whether the model is complete and saved.
 func (r *remains) goodStore() bool {
 	g := r.server.live.current()
-	p, running := g.progress()
-	return running && p.CaughtUp && !p.Frozen() && p.Saved > 0 && g.store.Probe() == nil
+	p, _ := g.progress()
+	return p.CaughtUp && !p.Frozen() && p.Saved > 0 && g.store.Probe() == nil
 }

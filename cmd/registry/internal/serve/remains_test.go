@@ -46,9 +46,8 @@ func TestEndRemains(t *testing.T) {
 	p := projector.New(projector.Config{JetStream: js, Stream: events.DefaultStream, Model: model, Store: store, Logger: discard()})
 	running := start(newGeneration(generation{model: model, store: store, projector: p}))
 	s.live.show(running.generation)
-	if _, err := model.Await(t.Context(), last); err != nil {
-		t.Fatal(err)
-	}
+	_, err = model.Await(t.Context(), last)
+	require.NoError(t, err)
 	require.NoError(t, p.Flush(t.Context()))
 	once := r.erased
 	r.end(t.Context())
@@ -68,9 +67,7 @@ func TestEndRemains(t *testing.T) {
 	if r.end(t.Context()); !r.erased.IsZero() {
 		t.Error("erased although nothing was saved")
 	}
-	if err := running.stop(s); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, running.stop(s))
 	if v := model.View(); v.Sequence() != last || v.Digest() == (readmodel.Digest{}) {
 		t.Error("the model")
 	}

@@ -47,7 +47,7 @@ type Config struct {
 
 	SnapshotEvery time.Duration // 0 makes only snapshots that an operator requests
 	SnapshotKeep  int
-	KeepSetAside  time.Duration // of stores that were renamed aside or replaced; 0 means forever
+	KeepSetAside  time.Duration // of stores that were renamed aside or replaced; required
 	TextIndex     bool
 	RankedIndex   bool
 

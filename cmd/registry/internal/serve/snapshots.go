@@ -89,8 +89,7 @@ func (k *snapshotter) archive(ctx context.Context) (*snapshots.Archive, error) {
 // flush brings the store to the checkpoint. It fails until the model has been complete once.
 func (k *snapshotter) flush(ctx context.Context) error {
 	g := k.live.current()
-	p, running := g.progress()
-	if !running || !p.CaughtUp {
+	if p, _ := g.progress(); !p.CaughtUp {
 		return admin.Unavailable("the server has not caught up with the stream yet; try again when registry ready says so")
 	}
 	ctx, cancel := context.WithTimeout(ctx, flushWithin)
@@ -102,8 +101,8 @@ func (k *snapshotter) flush(ctx context.Context) error {
 }
 
 func (k *snapshotter) connected() bool {
-	p, running := k.live.current().progress()
-	return running && p.Connected
+	p, _ := k.live.progress()
+	return p.Connected
 }
 
 // run makes snapshots at intervals until ctx ends (cmd/registry/CONTRACT.md#snapshots). Replicas of
@@ -112,7 +111,7 @@ func (k *snapshotter) run(ctx context.Context) error {
 	if k.every <= 0 {
 		return nil
 	}
-	for !k.mayBegin() {
+	for p, _ := k.live.progress(); !p.CaughtUp; p, _ = k.live.progress() { // until the model is complete
 		if !pause.For(ctx, snapshotLook) {
 			return nil
 		}
@@ -154,22 +153,16 @@ func (k *snapshotter) wait(ctx context.Context, d time.Duration) bool {
 
 // lacksMore reports, once, that the stream lacks more of what is known than before.
 func (k *snapshotter) lacksMore() bool {
-	p, _ := k.live.current().progress()
+	p, _ := k.live.progress()
 	more := p.Unpublished > k.lacking
 	k.lacking = p.Unpublished
 	return more
 }
 
-// mayBegin reports whether the model is complete.
-func (k *snapshotter) mayBegin() bool {
-	p, running := k.live.current().progress()
-	return running && p.CaughtUp
-}
-
 // makeIfDue makes a snapshot if one is due, and returns when to check again.
 func (k *snapshotter) makeIfDue(ctx context.Context) (next time.Duration, err error) {
 	at := k.live.current().store.Checkpoint()
-	p, _ := k.live.current().progress()
+	p, _ := k.live.progress()
 	if !p.Connected || p.Frozen() || p.Checkpoint == 0 {
 		return min(k.every, snapshotGrace), nil // reported elsewhere
 	}

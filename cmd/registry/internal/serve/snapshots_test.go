@@ -104,9 +104,7 @@ func TestSnapshotAtOnce(t *testing.T) {
 	go func() { ended <- k.run(ctx) }()
 	eventstest.Until(t, func() bool { return k.stats.numbers().count == 2 })
 	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, <-ended)
 	p, _ := r.live.progress()
 	if n := k.stats.numbers().newest.Manifest.Sequence; n != p.Checkpoint {
 		t.Errorf("the snapshot is at %d, not %d", n, p.Checkpoint)
@@ -122,7 +120,5 @@ func TestSnapshotAtOnce(t *testing.T) {
 	}
 	lacking := strings.NewReader(fmt.Sprintf("# HELP registry_unpublished States that are known and shown, and that the stream lacks.\n"+
 		"# TYPE registry_unpublished gauge\nregistry_unpublished %d\n", r.live.View().NumSubjects()))
-	if err := testutil.CollectAndCompare(newCollector(r.live, &k.stats), lacking, "registry_unpublished"); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, testutil.CollectAndCompare(newCollector(r.live, &k.stats), lacking, "registry_unpublished"))
 }
