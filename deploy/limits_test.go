@@ -171,7 +171,7 @@ func TestNoCommandWaitsForever(t *testing.T) {
 	b := eventstest.Broker(t)
 	js := eventstest.Connect(t, b)
 	broker := strings.TrimPrefix(b.ClientURL(), "nats://")
-	r := serve(t, "--nats-url="+b.ClientURL(), "--snapshot-every=1h")
+	r := serve(t, "--nats-url="+b.ClientURL(), "--snapshot-every=0")
 	await(t, r.Admin+"/readyz", "")
 	eventstest.Publish(t, js, eventstest.Events(20, 1)...)
 	eventstest.PublishRaw(t, js, "registry.scammers.bad", []byte("{}"))

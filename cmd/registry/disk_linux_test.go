@@ -280,7 +280,7 @@ func (f *full) command(args ...string) (stdout string, err error) {
 	for i, arg := range args {
 		full[i] = strings.Replace(arg, "--output=", "--output="+f.dir+"/", 1)
 	}
-	return f.try(full...)
+	return f.alone(full...)
 }
 
 // The embedded broker's disk gets full in the middle of an atomic batch: while the broker sets the

@@ -116,6 +116,16 @@ func (p *program) try(args ...string) (string, error) {
 	return p.tryWith(ctx, nil, args...)
 }
 
+// alone is try for a command that is refused while the server makes a snapshot by itself.
+func (p *program) alone(args ...string) (out string, err error) {
+	p.t.Helper()
+	p.until(strings.Join(args, " "), func() bool {
+		out, err = p.try(args...)
+		return err == nil || !strings.Contains(err.Error(), "is being made")
+	})
+	return out, err
+}
+
 // background is try beside the test. The command is for the server that runs now, and the next one
 // starts only after the command has ended.
 func (p *program) background(ctx context.Context, args ...string) <-chan error {

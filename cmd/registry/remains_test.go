@@ -45,7 +45,7 @@ func (r *remaining) places() map[string]func() []byte {
 		"stores set aside":    data("registry.db.*"),
 		"stream":              func() []byte { return r.messages(events.DefaultStream) },
 		"new snapshots":       r.snapshot,
-		"exports":             func() []byte { return []byte(r.alone("export")) },
+		"exports":             r.export,
 		"mirror":              r.mirrored,
 		"log":                 func() []byte { return []byte(r.Log()) },
 		"metrics":             func() []byte { return r.answer(r.Admin + "/metrics") },
@@ -168,27 +168,22 @@ func (r *remaining) messages(stream string) (all []byte) {
 	return all
 }
 
+func (r *remaining) export() []byte {
+	r.t.Helper()
+	out, err := r.alone("export")
+	require.NoError(r.t, err)
+	return []byte(out)
+}
+
 // snapshot is the store that a snapshot of now makes.
 func (r *remaining) snapshot() []byte {
 	r.t.Helper()
 	dir := r.t.TempDir()
 	file := filepath.Join(dir, "snapshot")
-	r.alone("snapshot", "create", "--output="+file)
+	_, err := r.alone("snapshot", "create", "--output="+file)
+	require.NoError(r.t, err)
 	r.run("snapshot", "restore", file, "--data-dir="+filepath.Join(dir, "data"))
 	return r.files(filepath.Join(dir, "data"))
-}
-
-// alone is run for a command that is refused while the server makes a snapshot by itself.
-func (r *remaining) alone(args ...string) (out string) {
-	r.t.Helper()
-	r.until(strings.Join(args, " "), func() (ok bool) {
-		var err error
-		if out, err = r.try(args...); err != nil && !strings.Contains(err.Error(), "is being made") {
-			r.t.Fatalf("%v: %v", args, err)
-		}
-		return err == nil
-	})
-	return out
 }
 
 // stored are the stores of all snapshots that are kept.

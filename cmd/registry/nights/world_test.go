@@ -325,8 +325,18 @@ func (n *night) stop(s *server) {
 	s.Server = nil
 }
 
-// run runs a command to a server, which may be nil, and the broker.
-func (n *night) run(s *server, args ...string) (string, error) {
+// run runs a command to a server, which may be nil, and the broker. It is refused while the server
+// makes a snapshot by itself.
+func (n *night) run(s *server, args ...string) (out string, err error) {
+	_, late := registrytest.Await(n.ctx, "", func() bool {
+		out, err = n.runOnce(s, args...)
+		return err == nil || !strings.Contains(err.Error(), "is being made")
+	})
+	n.must(late)
+	return out, err
+}
+
+func (n *night) runOnce(s *server, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(n.ctx, patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, registry, args...)
