@@ -112,7 +112,7 @@ func (n *night) compare(s *server, c *content, now projection, shown states) err
 	}
 	unpublished := shown.lacking(c.states)
 	switch {
-	case now.Checkpoint < c.last || !now.CaughtUp:
+	case now.Checkpoint != c.last || !now.CaughtUp: // after it: a rewind has not been noticed
 		return fmt.Errorf("is at %d of %d", now.Checkpoint, c.last)
 	case now.Unpublished == nil || *now.Unpublished != len(unpublished):
 		return fmt.Errorf("unpublished is %s, want %d: %s", number(now.Unpublished), len(unpublished), strings.Join(unpublished, "; "))
