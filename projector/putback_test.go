@@ -260,6 +260,21 @@ func TestPutBackPauses(t *testing.T) {
 	require.Empty(t, r.subjects)
 }
 
+// What has been applied and not saved is not compared with the store, although the saved checkpoint,
+// which is from before a rewind, is greater.
+func TestPutBackWaitsForTheStore(t *testing.T) {
+	s := newSystem(t)
+	s.tune = func(c *Config) { c.SaveEvery = time.Hour }
+	s.start()
+	e := eventstest.Entries(1, 3)[0]
+	eventstest.Publish(t, s.js, events.StateEvent(events.Revised(e, 7)))
+	last := eventstest.Publish(t, s.js, events.StateEvent(events.Revised(e, 6)))
+	s.progress("applied", func(p Progress) bool { return p.Checkpoint == last })
+	s.p.tracker.update(func(p *Progress) { p.Saved = 99 })
+	_, err := s.p.restorer.restore(t.Context(), e.Subject().String())
+	require.ErrorIs(t, err, errNotYet)
+}
+
 // A process that ends during a look leaves the subject to the next one.
 func TestLookUnderWay(t *testing.T) {
 	r := newRestorer(&Projector{cfg: Config{Erase: func() bool { return true }, RetryEvery: time.Second}})
