@@ -35,6 +35,13 @@ func report(notes *os.File) error {
 			fmt.Print(e.Output)
 		case e.Action == "output":
 			output[key].WriteString(e.Output)
+		case e.Action == "fail" && e.Test == "": // with what it was at when it died
+			for of, text := range output {
+				if of[0] == e.Package && of[1] != "" {
+					fmt.Print(text)
+				}
+			}
+			fmt.Print(output[key])
 		case e.Action == "fail":
 			fmt.Print(output[key])
 		case e.Test == "" && e.Action == "pass":
