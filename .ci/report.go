@@ -35,15 +35,12 @@ func report(notes *os.File) error {
 			fmt.Print(e.Output)
 		case e.Action == "output":
 			output[key].WriteString(e.Output)
-		case e.Action == "fail" && e.Test == "": // with what it was at when it died
-			for of, text := range output {
-				if of[0] == e.Package && of[1] != "" {
+		case e.Action == "fail":
+			for of, text := range output { // of a package also what it was at when it died
+				if of == key || e.Test == "" && of[0] == e.Package {
 					fmt.Print(text)
 				}
 			}
-			fmt.Print(output[key])
-		case e.Action == "fail":
-			fmt.Print(output[key])
 		case e.Test == "" && e.Action == "pass":
 			fmt.Printf("ok   %7.1f s  %s\n", e.Elapsed, name)
 		case e.Action == "skip" && e.Test != "":

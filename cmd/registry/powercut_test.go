@@ -114,7 +114,8 @@ func (k *killer) noSyncLoses(r *recording) {
 		}
 		s.launch()
 		_ = s.WaitFor(k.t.Context(), "ready", "frozen") // or it has ended
-		lost := s.NATS == "" || len(s.readStream()) < len(s.acked)
+		now, err := s.Projection(k.t.Context())
+		lost := s.NATS == "" || err == nil && now.Frozen != nil || len(s.readStream()) < len(s.acked) // the whole stream may be lost
 		s.End(os.Kill)
 		if lost {
 			return

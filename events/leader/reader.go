@@ -134,10 +134,10 @@ func (r *Reader) Close() {
 	_ = r.js.DeleteConsumer(ctx, r.stream, r.consumer) // as before
 }
 
-// Read waits for a message, and returns it with those that have arrived after it. It returns at most
-// messages of them, and stops at the first with which they have bytes bytes. An error ends the
-// reading: the caller goes on with a new Reader, after the last message that it got. The error is
-// ErrGap, ErrConnectionLost, that of ctx, or the broker's.
+// Read waits for a message, and returns it with those that have arrived meanwhile. A batch ends once it
+// has as many messages, or bytes, as the caller wants. An error ends the reading: the caller goes on
+// with a new Reader, after the last message that it got. The error is ErrGap, ErrConnectionLost, that
+// of ctx, or the broker's.
 func (r *Reader) Read(ctx context.Context, messages, bytes int) (batch []Delivery, err error) {
 	silent := time.NewTimer(2 * heartbeat)
 	defer silent.Stop()

@@ -225,9 +225,9 @@ func continues(s string, after bool) bool {
 	return len(rest) < len(s) && unicode.IsNumber(r)
 }
 
-// beside reads a text with one literal id, repeated or not. only means that labels and separators are
-// all that is next to the id. Otherwise names has what the name may be, which stands before, after or
-// between the ids; it is empty if anything else does.
+// beside reads a text that has one literal id, once or more often. It reports whether the rest is only
+// labels and separators. If the rest is a name before, after or between the ids, beside returns what
+// that name may be; if it is more than one name, nothing.
 func (rd *Reader) beside(s string, ids []id) (only bool, names []string) {
 	first, rest := rd.skipIDs(s, 0, ids)
 	if first > 0 {

@@ -40,14 +40,9 @@ func (r *reader) read(ctx context.Context, base string) error {
 		*r = reader{now.Epoch, 0, map[string]json.RawMessage{}}
 	}
 	for {
-		page, gone, err := r.page(ctx, client, base)
+		page, err := r.page(ctx, client, base)
 		if err != nil {
 			return err
-		}
-		if gone { // the next reading begins with the feed's name of then
-			was := r.epoch
-			*r = reader{}
-			return fmt.Errorf("the feed %s is gone", was)
 		}
 		for _, c := range page.Changes {
 			delete(r.lists, c.List+"/"+c.ID)
@@ -82,17 +77,19 @@ type page struct {
 	}
 }
 
-func (r *reader) page(ctx context.Context, client *http.Client, base string) (p page, gone bool, err error) {
+func (r *reader) page(ctx context.Context, client *http.Client, base string) (p page, err error) {
 	a, err := registrytest.AskBy(ctx, client, fmt.Sprintf("%s/api/changes/%s?since=%d&limit=7", base, r.epoch, r.since), nil)
 	switch {
 	case err != nil:
-		return p, false, err
-	case a.Status == http.StatusGone:
-		return p, true, nil
+		return p, err
+	case a.Status == http.StatusGone: // the next reading begins with the feed's name of then
+		was := r.epoch
+		*r = reader{}
+		return p, fmt.Errorf("the feed %s is gone", was)
 	case a.Status != http.StatusOK:
-		return p, false, fmt.Errorf("the feed answers %d to a reader of %s at %d: %s", a.Status, r.epoch, r.since, a.Body)
+		return p, fmt.Errorf("the feed answers %d to a reader of %s at %d: %s", a.Status, r.epoch, r.since, a.Body)
 	}
-	return p, false, json.Unmarshal(a.Body, &p)
+	return p, json.Unmarshal(a.Body, &p)
 }
 
 // digest is computed as httpapi/CONTRACT.md#changes says.

@@ -343,7 +343,7 @@ func waits(t *testing.T, nc *nats.Conn, why, part string) {
 	case <-time.After(patience):
 		t.Error("nothing is said")
 	}
-	eventstest.Until(t, func() bool { // the reason beside it, where the broker is there
+	eventstest.Until(t, func() bool { // says why, too
 		reason := srv.live.readiness().Reason
 		return strings.Contains(reason, "waiting for the broker") && strings.Contains(reason, part)
 	})
