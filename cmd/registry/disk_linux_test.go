@@ -129,6 +129,7 @@ func (f *full) end() {
 // everything, in the same process and after a kill (httpapi/CONTRACT.md#readiness; promises 4 and 5,
 // readmodel/doc.go).
 func TestDisks(t *testing.T) {
+	t.Parallel()
 	const noSpace, makeRoom, readOnly = "no space left", "; make space on the disk", "read-only file system"
 	var (
 		create  = []string{"snapshot", "create"}
@@ -288,6 +289,7 @@ func (f *full) command(args ...string) (stdout string, err error) {
 // again; of the first batch and of a later one. When there is room again each batch is there whole
 // or not at all, what was acknowledged is there, and publishing the same file again completes it.
 func TestDiskFullInsideBatch(t *testing.T) {
+	t.Parallel()
 	quarters := []int64{2, 9}
 	if eventstest.FullRun() {
 		quarters = []int64{2, 5, 7, 9}

@@ -108,7 +108,7 @@ type outbox struct {
 
 func (o *outbox) sql(statements string) {
 	o.t.Helper()
-	cmd := exec.CommandContext(o.t.Context(), "psql", "-qAtX", "-1", "-v", "ON_ERROR_STOP=1")
+	cmd := exec.CommandContext(o.t.Context(), "psql", "-qAtX", "-v", "ON_ERROR_STOP=1")
 	cmd.Env, cmd.Stdin = append(os.Environ(), o.env...), strings.NewReader(statements)
 	out, err := cmd.CombinedOutput()
 	require.NoError(o.t, err, "%s\n%s", statements, out)
@@ -156,10 +156,11 @@ func (o *outbox) publishOnce() error {
 // change does n things that moderators do, and moves some rows to another key.
 func (o *outbox) change(draw *rand.Rand, n int) {
 	o.t.Helper()
+	var statements strings.Builder // each a transaction of its own
 	for range n {
 		id, list := draw.IntN(30), []string{"scammers", "servers", "legit"}[draw.IntN(3)]
 		key := fmt.Sprintf("WHERE list = '%s' AND id = %d", list, id)
-		o.sql([]string{
+		fmt.Fprintln(&statements, []string{
 			fmt.Sprintf(`INSERT INTO reports VALUES ('%s', %d, '9000000000000001%02d', 'Nazwa \ "%d"', E'wziął\nzaliczkę', %t, 'p%d', %t, 'R%d', now()) ON CONFLICT DO NOTHING`,
 				list, id, id, draw.IntN(100), draw.IntN(2) == 0, id, draw.IntN(2) == 0, id),
 			"UPDATE reports SET verified = NOT verified " + key,
@@ -168,8 +169,9 @@ func (o *outbox) change(draw *rand.Rand, n int) {
 			"DELETE FROM reports " + key,
 			"BEGIN; DELETE FROM reports " + key + "; ROLLBACK",
 			fmt.Sprintf("UPDATE reports SET id = id + 30 %s AND NOT EXISTS (SELECT FROM reports WHERE list = '%s' AND id = %d)", key, list, id+30),
-		}[draw.IntN(7)])
+		}[draw.IntN(7)]+";")
 	}
+	o.sql(statements.String())
 }
 
 // same wants the registry to say of each row, and of no other, what the database says.

@@ -30,6 +30,7 @@ import (
 
 // TestScripts runs what a user sees of the program: one file a topic in testdata.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
 		RequireExplicitExec: true,

@@ -68,6 +68,7 @@ func (k *killer) endTraced() {
 // of renamed files (fsync). Readers are answered, nothing that was acknowledged is lost, and what
 // starts again is what a replay is (promises 3, 4 and 5).
 func TestSyncFails(t *testing.T) {
+	t.Parallel()
 	strace := findStrace(t)
 	most := 1
 	if eventstest.FullRun() {

@@ -65,6 +65,7 @@ func TestAPIIsTriedInPlace(t *testing.T) {
 // TestAPIExamplesAreChosen: one example of a check and one of a bot is shown at a time, with and
 // without scripts; with them it can be copied.
 func TestAPIExamplesAreChosen(t *testing.T) {
+	t.Parallel()
 	for name, prepare := range map[string]func(*tab) *tab{"scripts": same, "without-scripts": (*tab).withoutScripts} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -154,6 +155,7 @@ func TestStatusStaysFresh(t *testing.T) {
 // TestLoadingAsksAgain: while the server is loading the page says so, and asks again by itself,
 // with and without scripts, until it is told not to.
 func TestLoadingAsksAgain(t *testing.T) {
+	t.Parallel()
 	for name, prepare := range map[string]func(*tab) *tab{"scripts": same, "without-scripts": (*tab).withoutScripts} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -12,6 +12,7 @@ import (
 // both schemes axe-core finds nothing, and nothing is wider than the screen but what scrolls in its
 // place.
 func TestOperatorsPage(t *testing.T) {
+	t.Parallel()
 	for name, prepare := range map[string]func(*tab) *tab{"scripts": same, "without-scripts": (*tab).withoutScripts} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

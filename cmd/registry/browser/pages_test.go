@@ -322,6 +322,7 @@ func TestLongTexts(t *testing.T) {
 
 // TestTimes: times are those of the reader's zone, and without scripts of UTC.
 func TestTimes(t *testing.T) {
+	t.Parallel()
 	for name, want := range map[string]string{"": "21 listopada 2199 21:00", "without-scripts": "21 listopada 2199, 12:00 UTC"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

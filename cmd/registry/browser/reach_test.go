@@ -15,6 +15,7 @@ import (
 
 // TestByClick gets around with the mouse or a finger, and back with the browser's button.
 func TestByClick(t *testing.T) {
+	t.Parallel()
 	for _, l := range []look{phone(false), desk(true)} {
 		for name, prepare := range map[string]func(*tab) *tab{"": same, "-without-scripts": (*tab).withoutScripts} {
 			t.Run(l.String()+name, func(t *testing.T) {
@@ -146,6 +147,7 @@ func (tb *tab) press(key, expression string) {
 // TestCheckByKeyboard: typing and Enter check somebody, and the first Tab leads past the
 // navigation.
 func TestCheckByKeyboard(t *testing.T) {
+	t.Parallel()
 	for name, prepare := range map[string]func(*tab) *tab{"scripts": same, "without-scripts": (*tab).withoutScripts} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -49,10 +49,11 @@ func run(m *testing.M) (status int, err error) {
 
 // TestNights plays nights.
 func TestNights(t *testing.T) {
+	t.Parallel()
 	count, first := *numNights, *firstNight
 	if count == 0 {
 		if count = 6; eventstest.FullRun() {
-			count = 60
+			count = 30
 		}
 	}
 	if first == 0 {
@@ -76,6 +77,7 @@ func TestNights(t *testing.T) {
 
 // TestFoundNights plays the nights of found.
 func TestFoundNights(t *testing.T) {
+	t.Parallel()
 	for text, why := range found() {
 		t.Run(why, func(t *testing.T) {
 			t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 
 	"example.org/registry/events"
@@ -22,21 +23,21 @@ type publicEntry struct {
 // Same compares what the server at base shows with the reference model: every list in two orders,
 // and a check of each of pool. Nothing may be published meanwhile.
 func Same(ctx context.Context, base string, twin *eventstest.Twin, pool []events.Entry) error {
+	client := NewClient(true)
+	defer client.CloseIdleConnections()
 	var errs []error
 	for _, list := range events.Lists() {
 		for _, sort := range []string{"popular", "newest"} {
-			errs = append(errs, sameList(ctx, base, twin, list, sort))
+			errs = append(errs, sameList(ctx, client, base, twin, list, sort))
 		}
 	}
 	for _, e := range pool {
-		errs = append(errs, sameCheck(ctx, base, twin, e))
+		errs = append(errs, sameCheck(ctx, client, base, twin, e))
 	}
 	return errors.Join(errs...)
 }
 
-func sameList(ctx context.Context, base string, twin *eventstest.Twin, list events.List, sort string) error {
-	client := NewClient(true)
-	defer client.CloseIdleConnections()
+func sameList(ctx context.Context, client *http.Client, base string, twin *eventstest.Twin, list events.List, sort string) error {
 	want := twin.List(list, sort == "popular")
 	var got []publicEntry
 	for more := true; more; {
@@ -60,14 +61,14 @@ func sameList(ctx context.Context, base string, twin *eventstest.Twin, list even
 	return nil
 }
 
-func sameCheck(ctx context.Context, base string, twin *eventstest.Twin, e events.Entry) error {
+func sameCheck(ctx context.Context, client *http.Client, base string, twin *eventstest.Twin, e events.Entry) error {
 	var doc struct {
 		Results []struct {
 			Kind    string
 			Entries []publicEntry
 		}
 	}
-	if err := Document(ctx, NewClient(false), base+"/api/check?id="+url.QueryEscape(e.ChatID), &doc); err != nil {
+	if err := Document(ctx, client, base+"/api/check?id="+url.QueryEscape(e.ChatID), &doc); err != nil {
 		return err
 	}
 	now, shown := twin.Shown(e)
