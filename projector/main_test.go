@@ -13,5 +13,5 @@ func TestMain(m *testing.M) {
 	if eventstest.RaceDetector {
 		_ = flag.Set("rapid.checks", "20") // a flag on the command line comes later and wins
 	}
-	goleak.VerifyTestMain(m, eventstest.ServerLeak()...)
+	goleak.VerifyTestMain(m, eventstest.Leaks()...)
 }

@@ -23,7 +23,7 @@ type leakChecked struct{ m *testing.M }
 func (l leakChecked) Run() int {
 	_ = flag.Set("test.parallel", "6") // the tests wait for servers, disks and signals more than they compute; -parallel overrides it
 	status := l.m.Run()
-	if err := goleak.Find(eventstest.ClientLeak()); err != nil && status == 0 {
+	if err := goleak.Find(eventstest.Leaks()...); err != nil && status == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -84,18 +84,13 @@ func Until(t rapid.TB, is func() bool) {
 	}
 }
 
-// ClientLeak ignores a goroutine that the client library leaks: if an ObjectStore.Put ends before
-// this goroutine has begun, it blocks forever on a nil channel (nats.go 1.55.0; seen once, on a
-// busy machine). A connection that is left open has other goroutines, which goleak reports.
-func ClientLeak() goleak.Option {
-	return goleak.IgnoreTopFunction("github.com/nats-io/nats.go/jetstream.(*jetStream).resetPendingAcksOnReconnect")
-}
-
-// ServerLeak ignores two goroutines that a stream of an embedded broker leaks when the broker is stopped
-// while it sets a mirror up (nats-server 2.15.2, about one time in six on a busy machine). A broker that
-// is left running has other goroutines, which goleak reports.
-func ServerLeak() []goleak.Option {
+// Leaks ignores goroutines that NATS leaks. The client: if an ObjectStore.Put ends before one of its
+// goroutines has begun, that blocks forever on a nil channel (nats.go 1.55.0). The server: two of a
+// stream that is being made when the broker stops (nats-server 2.15.2). Both were seen on a busy machine.
+// A connection or a broker that is left open has other goroutines, which goleak reports.
+func Leaks() []goleak.Option {
 	return []goleak.Option{
+		goleak.IgnoreTopFunction("github.com/nats-io/nats.go/jetstream.(*jetStream).resetPendingAcksOnReconnect"),
 		goleak.IgnoreAnyFunction("github.com/nats-io/nats-server/v2/server.(*fileStore).flushStreamStateLoop"),
 		goleak.IgnoreAnyFunction("github.com/nats-io/nats-server/v2/server/ats.Register.func1"),
 	}
@@ -107,7 +102,7 @@ func Main(m *testing.M, run func(*testing.M) (status int, err error)) {
 	flag.Parse()
 	status, err := run(m)
 	if err == nil {
-		err = goleak.Find(ClientLeak())
+		err = goleak.Find(Leaks()...)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -17,7 +17,7 @@ import (
 	"example.org/registry/readmodel"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, eventstest.ClientLeak()) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, eventstest.Leaks()...) }
 
 // knownOf returns what a reader of the whole stream knows.
 func knownOf(t *testing.T, s leader.Stream, source Source) *Known {

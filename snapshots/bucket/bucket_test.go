@@ -21,7 +21,7 @@ import (
 	"example.org/registry/snapshots"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, eventstest.ClientLeak()) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, eventstest.Leaks()...) }
 
 // open makes a bucket on a broker of its own.
 func open(t *testing.T, with ...func(*Bucket)) (*Bucket, jetstream.JetStream) {

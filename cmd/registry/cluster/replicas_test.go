@@ -4,7 +4,6 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -56,9 +55,6 @@ func TestReplicas(t *testing.T) {
 	}
 	now := info(js, events.DefaultStream).State.LastSeq
 	until(t, "a snapshot of what came since", func() bool { return snapshotted(js, now) })
-	if n := sameSequence(one, two); n > 0 {
-		t.Errorf("%d snapshots were made by both replicas", n)
-	}
 	agree(t, c, now, one, two)
 }
 
@@ -80,28 +76,6 @@ func snapshotted(js jetstream.JetStream, sequence uint64) bool {
 		}
 	}
 	return false
-}
-
-// sameSequence returns how many sequences both made a snapshot of.
-func sameSequence(one, two *replica) (n int) {
-	seen := map[uint64]bool{}
-	for i, r := range []*replica{one, two} {
-		for _, text := range strings.Split(r.Log(), "\n") {
-			var line struct {
-				Msg      string
-				Sequence uint64
-			}
-			if json.Unmarshal([]byte(text), &line) != nil || line.Msg != "snapshot made" {
-				continue
-			}
-			if i == 0 {
-				seen[line.Sequence] = true
-			} else if seen[line.Sequence] {
-				n++
-			}
-		}
-	}
-	return n
 }
 
 // TestForming: a replica that must create a stream of three copies starts before any node, and the

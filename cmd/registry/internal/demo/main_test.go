@@ -8,4 +8,4 @@ import (
 	"example.org/registry/events/eventstest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, eventstest.ClientLeak()) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, eventstest.Leaks()...) }

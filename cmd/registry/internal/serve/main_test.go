@@ -11,8 +11,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, eventstest.ClientLeak(),
-		goleak.IgnoreAnyFunction("go.etcd.io/bbolt.(*DB).Close")) // of a damaged file, which snapshots leaves after 2 s
+	goleak.VerifyTestMain(m, append(eventstest.Leaks(),
+		goleak.IgnoreAnyFunction("go.etcd.io/bbolt.(*DB).Close"))...) // of a damaged file, which snapshots leaves after 2 s
 }
 
 // patience bounds every wait; nothing is expected to take this long.
