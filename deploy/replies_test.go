@@ -212,8 +212,9 @@ func (m *matrix) attack(nc *nats.Conn, api string) {
 					`{"stream_name":"REGISTRY","action":"create","config":{"name":%q,"deliver_subject":%q,"ack_policy":"none","deliver_policy":"all","flow_control":true,"idle_heartbeat":1000000000}}`, name, reply)}))
 			}
 		}
-		until(m.t, func() string { return "an answer to " + subject }, func() bool { // a stream that is being deleted may lose a request
-			_, err := nc.Request(subject, []byte(`{"batch":1,"no_wait":true}`), 5*time.Second)
+		var err error
+		until(m.t, func() string { return fmt.Sprintf("an answer to %s: %v", subject, err) }, func() bool { // a stream that is being deleted may lose a request
+			_, err = nc.Request(subject, []byte(`{"batch":1,"no_wait":true}`), 5*time.Second)
 			return err == nil || errors.Is(err, nats.ErrNoResponders)
 		})
 	}

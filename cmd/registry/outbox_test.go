@@ -156,7 +156,7 @@ func (o *outbox) publishOnce() error {
 // change does n things that moderators do, and moves some rows to another key.
 func (o *outbox) change(draw *rand.Rand, n int) {
 	o.t.Helper()
-	var statements strings.Builder // each a transaction of its own
+	var statements strings.Builder // each a transaction of its own; moderators pause, so that a worker meets some of them
 	for range n {
 		id, list := draw.IntN(30), []string{"scammers", "servers", "legit"}[draw.IntN(3)]
 		key := fmt.Sprintf("WHERE list = '%s' AND id = %d", list, id)
@@ -169,7 +169,7 @@ func (o *outbox) change(draw *rand.Rand, n int) {
 			"DELETE FROM reports " + key,
 			"BEGIN; DELETE FROM reports " + key + "; ROLLBACK",
 			fmt.Sprintf("UPDATE reports SET id = id + 30 %s AND NOT EXISTS (SELECT FROM reports WHERE list = '%s' AND id = %d)", key, list, id+30),
-		}[draw.IntN(7)]+";")
+		}[draw.IntN(7)]+"; SELECT pg_sleep(0.03);")
 	}
 	o.sql(statements.String())
 }

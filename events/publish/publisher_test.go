@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	if !eventstest.FullRun() {
 		_ = flag.Set("rapid.checks", "25") // a flag on the command line comes later and wins
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, eventstest.Leaks()...)
 }
 
 func newPublisher(js jetstream.JetStream) *publish.Publisher {

@@ -17,7 +17,7 @@ import (
 	"example.org/registry/projector/lineage"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, eventstest.Leaks()...) }
 
 // open returns the rejected events of a new broker, none of whose direct gets finds anything.
 func open(t *testing.T) (jetstream.JetStream, *Events) {

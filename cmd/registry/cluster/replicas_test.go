@@ -41,9 +41,10 @@ func TestReplicas(t *testing.T) {
 			t.Errorf("stream %s: %+v", name, i)
 		}
 	}
-	if i := info(js, events.DefaultStream); i.State.Consumers != 2 {
-		t.Errorf("%d consumers for two replicas", i.State.Consumers)
-	}
+	until(t, "two consumers for two replicas", func() bool { // those of commands end within a minute
+		i := info(js, events.DefaultStream)
+		return i != nil && i.State.Consumers == 2
+	})
 	for i, e := range eventstest.Events(40, 7) {
 		sequence := strconv.FormatUint(eventstest.Publish(t, js, e), 10)
 		for _, r := range []*replica{one, two} {

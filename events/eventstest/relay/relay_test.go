@@ -15,7 +15,7 @@ import (
 	"example.org/registry/events/eventstest/relay"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, eventstest.Leaks()...) }
 
 // patience bounds every wait; nothing is expected to take this long.
 const patience = 30 * time.Second
