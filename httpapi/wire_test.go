@@ -48,12 +48,15 @@ const closing = "Host: registry.example\r\nConnection: close\r\n\r\n"
 // has a byte of a body.
 func TestHeadOnTheWire(t *testing.T) {
 	f := serve(t, withSite)
-	date := regexp.MustCompile("(?m)^(Date|Last-Modified|Registry-As-Of|Server-Timing|Etag): .*\r\n") // some tags have the day
+	date := regexp.MustCompile("(?m)^(Date|Last-Modified|Registry-As-Of|Server-Timing): .*\r\n")
 	headOf := func(method, target, encoding string) (head, body string) {
 		t.Helper()
 		got := f.rawRequest(t, method+" "+target+" HTTP/1.1\r\nAccept-Encoding: "+encoding+"\r\n"+closing)
 		head, body, _ = strings.Cut(got, "\r\n\r\n")
-		return date.ReplaceAllString(head, "$1\r\n"), body
+		if strings.HasPrefix(target, "/co-nowego") { // its tag has the day, which may end between two requests
+			head = regexp.MustCompile("(?m)^Etag: .*").ReplaceAllString(head, "Etag")
+		}
+		return date.ReplaceAllString(head, ""), body
 	}
 	targets := append(documented(), sitePages()...)
 	targets = append(targets, somebodysPage, "/wpis/scammers/nobody", "/?search=zenon", "/scammers?limit=0", "/nowhere", "/status", "/api", "/boty", "/boty/zakresy", "/boty/discordbot.py", "/opensearch.xml", "/o-rejestrze", "/szukaj",

@@ -64,8 +64,7 @@ var running atomic.Int32
 
 // awaitServers waits until the last goroutine of the stopped servers has ended, if no other server
 // runs. A server's shutdown does not wait for all of its goroutines, and on a busy machine one can
-// outlive goleak's retries, which take about a second. The wait is bounded, and goleak decides. The
-// goroutines that [Leaks] ignores are not waited for.
+// outlive goleak's retries, which take about a second. The wait is bounded, and goleak decides.
 func awaitServers(t testing.TB) {
 	t.Helper()
 	if running.Add(-1) > 0 {
@@ -83,7 +82,8 @@ func awaitServers(t testing.TB) {
 // leakPatience bounds the wait for the goroutines of a stopped server.
 const leakPatience = 3 * time.Second
 
-// serverStacks returns the stacks of all goroutines that run code of the server, without those that it leaks.
+// serverStacks returns the stacks of all goroutines that run code of the server, but for those that [Leaks]
+// ignores: they never end.
 func serverStacks() string {
 	all := make([]byte, 1<<20)
 	for n := runtime.Stack(all, true); ; n = runtime.Stack(all, true) {

@@ -41,7 +41,7 @@ func TestReplicas(t *testing.T) {
 			t.Errorf("stream %s: %+v", name, i)
 		}
 	}
-	until(t, "two consumers for two replicas", func() bool { // those of commands end within a minute
+	until(t, "two consumers for two replicas", func() bool { // that of a command may outlive it by a minute
 		i := info(js, events.DefaultStream)
 		return i != nil && i.State.Consumers == 2
 	})
