@@ -190,8 +190,6 @@ func TestNoCommandWaitsForever(t *testing.T) {
 		"export":           func() []string { return []string{snapshot} },
 		"tombstones":       func() []string { return []string{snapshot} },
 		"rejected list":    func() []string { return nil },
-		"rejected retry":   func() []string { return []string{"21"} },
-		"rejected purge":   func() []string { return []string{"registry.scammers.nobody"} },
 	}
 	try := func(t *testing.T, command, taken string, refuse bool) (kinds map[string]bool, said string, err error) {
 		f := &filter{broker: broker, refuse: refuse, kinds: map[string]bool{}, taken: taken}

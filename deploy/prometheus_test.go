@@ -94,12 +94,11 @@ func panelQueries(t *testing.T) map[string]string {
 // of the dashboard has a result, every metric of an alert exists, and no alert fires.
 func TestQueriesAgainstARunningRegistry(t *testing.T) {
 	t.Parallel()
-	r := serve(t, "--demo", "--data-dir="+t.TempDir(), "--snapshot-every=1s", "--keep-set-aside=1s")
+	r := serve(t, "--demo", "--data-dir="+t.TempDir(), "--snapshot-every=1s")
 	await(t, r.Admin+"/readyz", "")
 	get(t, r.HTTP+"/api/status", nil)
 	get(t, r.HTTP+"/api/check?search=nitro", nil)
 	await(t, r.Admin+"/metrics", "registry_snapshot_age_seconds ")
-	await(t, r.Admin+"/metrics", "registry_store_erased_timestamp_seconds ")
 	api := startPrometheus(t, r.AdminAddr())
 	await(t, api+"/api/v1/query?query="+url.QueryEscape(`count_over_time(registry_caught_up[1m]) >= 4`), `"value"`)
 	for panel, expr := range panelQueries(t) {

@@ -95,7 +95,7 @@ func newReplica(t *testing.T) *remaining {
 // begin starts the replica and waits for a line of its log. The one that makes snapshots erases in the stream.
 func (r *remaining) begin(broker, snapshots, line string) {
 	r.t.Helper()
-	r.startUntil(line, "--snapshot-every="+snapshots, "--keep-set-aside=1s", "--nats-url="+broker)
+	r.startUntil(line, "--snapshot-every="+snapshots, "--nats-url="+broker)
 	r.NATS = broker
 }
 

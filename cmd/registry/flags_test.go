@@ -56,7 +56,6 @@ func TestUsageErrorsNameTheFlag(t *testing.T) {
 		{nil, "serve --rate-limit=-1", "--rate-limit"},
 		{nil, "serve --rate-limit=NaN", "--rate-limit"},
 		{nil, "serve --max-followers=-1", "--max-followers"},
-		{nil, "serve --keep-set-aside=0", "--keep-set-aside"},
 		{nil, "serve --trusted-proxies 10.0.0.0/33", "--trusted-proxies"},
 		{nil, "serve --max-connections=-1", "--max-connections"},
 		{nil, "serve --answer-memory=lots", "--answer-memory"},

@@ -89,7 +89,7 @@ type commands struct {
 	Rebuild    rebuildCmd    `cmd:"" group:"Read model" help:"Ask a running server to rebuild its read model from the stream and to serve the new one."`
 	Recover    recoverCmd    `cmd:"" group:"Read model" help:"Publish what the stream has lost, after its loss, a backup or an erasure, and have the running server accept it."`
 	Verify     verifyCmd     `cmd:"" group:"Read model" help:"Replay the stream and compare every record with the running server's."`
-	Rejected   rejectedCmd   `cmd:"" group:"Events" help:"Manage rejected events."`
+	Rejected   rejectedCmd   `cmd:"" group:"Events" help:"Show rejected events."`
 	Ready      readyCmd      `cmd:"" group:"Run" help:"Exit 0 if a running server is ready, else 1 and the reason. For container health checks."`
 	Version    versionCmd    `cmd:"" group:"Run" help:"Print the version, its commit, the Go version and the versions of the key dependencies."`
 }

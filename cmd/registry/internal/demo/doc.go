@@ -1,5 +1,4 @@
-// Package demo provides the data of registry serve --demo: about 2,000 invented entries, and
-// stand-ins for the external services.
+// Package demo provides the data of registry serve --demo: about 2,000 invented entries.
 //
 // # Promises
 //

@@ -39,10 +39,8 @@
 //	generations.go  model, store, projector and indexes as one
 //	rebuild.go      another generation, and the swap
 //	snapshots.go    when snapshots are made, and which are kept
-//	remains.go      the erasure of deleted text
 //	metrics.go      the metrics besides those of the packages
 //	demand.go       whether clients and the stream need the CPUs
-//	gc.go           the settings of the garbage collector
-//	watch.go        whether the data directory is still in its place
+//	memory.go       the memory limit, and the share of it for answers
 //	notify.go       readiness for systemd
 package serve

@@ -45,7 +45,7 @@ func (s *server) newGeneration(store *snapshots.Store, saver projector.Store,
 		g.exact = &exact.Engine{Dir: s.cfg.indexDir(), Pacer: s.pacer, Logger: s.log}
 	}
 	if s.cfg.RankedIndex {
-		g.ranked = &ranked.Engine{Dir: s.cfg.rankedDir(), Pacer: s.pacer, Logger: s.log, EraseAfter: min(s.cfg.KeepSetAside, 24*time.Hour)}
+		g.ranked = &ranked.Engine{Dir: s.cfg.rankedDir(), Pacer: s.pacer, Logger: s.log, EraseAfter: 24 * time.Hour}
 	}
 	made = newGeneration(g)
 	return made

@@ -67,12 +67,11 @@ func (l listeners) close() {
 // serveHTTP serves both listeners until ctx ends. The operators' listener ends last, so that
 // operators can watch the public one drain.
 func (s *server) serveHTTP(ctx context.Context) error {
-	cfg, stopUpstreams, err := s.upstreams()
+	cfg, err := s.publicConfig()
 	if err != nil {
 		s.listeners.close()
 		return err
 	}
-	defer stopUpstreams()
 	public, operators, err := s.handlers(cfg)
 	if err != nil {
 		s.listeners.close()
@@ -108,10 +107,10 @@ func (s *server) serveHTTP(ctx context.Context) error {
 	return group.Wait()
 }
 
-// upstreams returns where the public API finds external services: as configured and, in the
-// demonstration, stand-ins for the rest, which stop ends.
-func (s *server) upstreams() (cfg httpapi.Config, stop func(), err error) {
-	cfg = s.cfg.Public
+// publicConfig returns the configuration of the public API: the operator's and, in the demonstration,
+// texts of its own.
+func (s *server) publicConfig() (httpapi.Config, error) {
+	cfg := s.cfg.Public
 	for _, network := range cfg.TrustedProxies {
 		if network.Bits() == 0 {
 			s.log.Warn("--trusted-proxies: every address is trusted as a proxy, so a client chooses its own address, and no limit holds for one client; "+
@@ -125,39 +124,19 @@ func (s *server) upstreams() (cfg httpapi.Config, stop func(), err error) {
 		if cfg.Site && cfg.About == "" {
 			s.log.Warn("no --about-file: the page /o-rejestrze says that nobody has written who runs this registry and how to reach them")
 		}
-		return cfg, func() {}, nil
+		return cfg, nil
 	}
 	if cfg.About == "" {
 		cfg.About = demo.About
 	}
 	cfg.Demo = demo.Questions
 	if err := demo.WriteHistory(s.cfg.statusPath(), time.Now()); err != nil {
-		return cfg, nil, err
+		return cfg, err
 	}
-	stands, err := demo.StartStandIns()
-	if err != nil {
-		return cfg, nil, err
-	}
-	for _, one := range []struct {
-		name  string
-		field *string
-		value string
-	}{
-		{"guard", &cfg.Status.Guard, stands.Guard}, {"chat", &cfg.Status.Chat, stands.Chat}, {"coin", &cfg.Status.Coin, stands.Coin},
-	} {
-		if *one.field == "" {
-			*one.field = one.value
-			s.log.Info("demonstration stand-in", "for", one.name, "address", one.value)
-		}
-	}
-	if cfg.Avatars.API == "" && cfg.Avatars.CDN == "" {
-		cfg.Avatars.API, cfg.Avatars.CDN = stands.Chat, stands.Chat
-		s.log.Info("demonstration stand-in", "for", "pictures of users", "address", stands.Chat)
-	}
-	return cfg, stands.Stop, nil
+	return cfg, nil
 }
 
-// handlers makes the handlers of both listeners. cfg has the external services.
+// handlers makes the handlers of both listeners.
 func (s *server) handlers(cfg httpapi.Config) (public *httpapi.Public, operators http.Handler, err error) {
 	metrics := prometheus.NewRegistry()
 	if err := registerMetrics(metrics, s.live, &s.snapshots.stats); err != nil {

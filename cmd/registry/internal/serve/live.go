@@ -84,7 +84,6 @@ type live struct {
 	rebuild       atomic.Pointer[rebuilding]    // nil if none is running
 	rebuilt       [outcomes]atomic.Uint64       // rebuilds by outcome
 	brokerURL     atomic.Pointer[string]        // of the embedded broker; nil or empty without a listener
-	erased        atomic.Pointer[time.Time]     // time of the last erasure of the store's free pages; nil before the first
 	brokerProblem atomic.Pointer[string]        // of the embedded broker; nil if none
 	unreachable   atomic.Pointer[cli.Diagnosis] // of the external broker; nil while connected
 	stream        atomic.Pointer[leader.Stream] // nil until there is a connection, which may be down

@@ -47,7 +47,6 @@ type scrape struct {
 	rebuilt    [outcomes]uint64
 
 	snapshots snapshotNumbers
-	erased    *time.Time // nil before the first erasure
 }
 
 // metric is one metric family. values calls emit for each of its samples; a family without samples
@@ -186,12 +185,6 @@ func families() []metric {
 		func(s scrape) float64 { return float64(s.snapshots.count) })
 	always("snapshot_failures_total", counter, "Snapshots that this process tried to make and could not.",
 		func(s scrape) float64 { return float64(s.snapshots.failures) })
-	add("store_erased_timestamp_seconds", gauge, "When the free pages of the store were erased last, in seconds since 1970. Left out before.",
-		func(s scrape, emit func(float64, ...string)) {
-			if s.erased != nil {
-				emit(unix(*s.erased))
-			}
-		})
 	return all
 }
 
@@ -225,7 +218,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 
 func (c *collector) scrape() scrape {
 	g := c.live.current()
-	s := scrape{view: g.model.View(), rebuilding: c.live.rebuild.Load().document(time.Now()), snapshots: c.stats.numbers(), erased: c.live.erased.Load()}
+	s := scrape{view: g.model.View(), rebuilding: c.live.rebuild.Load().document(time.Now()), snapshots: c.stats.numbers()}
 	s.progress, s.running = g.progress()
 	s.indexSequence, s.indexProblem = g.indexState()
 	s.indexSequence = min(s.indexSequence, s.view.Sequence())

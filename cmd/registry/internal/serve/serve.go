@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -47,14 +46,13 @@ type Config struct {
 
 	SnapshotEvery time.Duration // 0 makes only snapshots that an operator requests
 	SnapshotKeep  int
-	KeepSetAside  time.Duration // of stores that were renamed aside or replaced; required
 	TextIndex     bool
 	RankedIndex   bool
 
-	Began    time.Time // when the process started
-	GC       GC
-	Logger   *slog.Logger // required
-	Terminal *cli.Bar     // for a person, if there is one
+	Began          time.Time    // when the process started
+	SetMemoryLimit bool         // by the memory of the container and the machine
+	Logger         *slog.Logger // required
+	Terminal       *cli.Bar     // for a person, if there is one
 
 	NotifySocket string // where systemd listens (NOTIFY_SOCKET); may be empty
 }
@@ -78,12 +76,8 @@ func (c Config) brokerDir() string { return filepath.Join(c.DataDir, "broker") }
 // start.
 func (c Config) temporaryDir() string { return filepath.Join(c.DataDir, "temporary") }
 
-// LockDir locks a data directory against other processes, and creates it if it is missing. It refuses
-// one with a link, pipe or device in it: this program made none there, and would follow or wait for it.
+// LockDir locks a data directory against other processes, and creates it if it is missing.
 func LockDir(dataDir string) (*snapshots.DirLock, error) {
-	if err := checkOwn(dataDir); err != nil {
-		return nil, err
-	}
 	lock, err := snapshots.LockDir(dataDir)
 	if errors.Is(err, snapshots.ErrLocked) {
 		return nil, fmt.Errorf("%w; stop that one, or choose another directory with --data-dir", err)
@@ -91,29 +85,12 @@ func LockDir(dataDir string) (*snapshots.DirLock, error) {
 	return lock, err
 }
 
-// checkOwn returns an error if something below a data directory is neither a file nor a directory.
-func checkOwn(dataDir string) error {
-	return fs.WalkDir(os.DirFS(dataDir), ".", func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return fs.SkipDir // what is missing or cannot be read is an error of what uses it
-		case name == "temporary" || name == "index":
-			if entry.IsDir() {
-				return fs.SkipDir // emptied at each start, links too
-			}
-		}
-		if kind := entry.Type(); !kind.IsRegular() && !kind.IsDir() {
-			return fmt.Errorf("data directory: %s is neither a file nor a directory, and only those are used there: remove it (a directory on "+
-				"another disk is mounted in its place)", filepath.Join(dataDir, name))
-		}
-		return nil
-	})
-}
-
 // Run serves until ctx ends, then stops in order: the listeners, the handlers, the projector with
 // its last save, the store, the broker, the lock. It returns nil when everything has been saved.
 func Run(ctx context.Context, cfg Config) (err error) {
-	cfg.GC.tune(cfg.Logger)
+	if cfg.SetMemoryLimit {
+		setMemoryLimit()
+	}
 	defer func() {
 		switch {
 		case err != nil:
@@ -139,20 +116,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	defer context.AfterFunc(ctx, func() { s.notify("STOPPING=1") })()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ended := make(chan error, 1)
-	go func() { ended <- s.run(ctx) }()
-	select {
-	case err = <-ended:
-	case err = <-s.taken: // nothing can be saved
-		cancel()
-		select {
-		case <-ended:
-		case <-time.After(placeEnds):
-		}
-	}
-	return err
+	return s.run(ctx)
 }
 
 // server is one running serve command.
@@ -165,13 +129,12 @@ type server struct {
 	pacer     *indexing.Pacer       // of the indexes and archives
 	rebuilds  *rebuilds             // operators' requests
 	damaged   chan *snapshots.Store // holds one that a save has found damaged
-	taken     chan error            // holds why the data directory is not in its place any more
 	listeners listeners
 	listening chan struct{} // closed once that is logged
 }
 
 func newServer(cfg Config) *server {
-	s := &server{cfg: cfg, log: cfg.Logger, live: newLive(), rebuilds: newRebuilds(), damaged: make(chan *snapshots.Store, 1), taken: make(chan error, 1), listening: make(chan struct{})}
+	s := &server{cfg: cfg, log: cfg.Logger, live: newLive(), rebuilds: newRebuilds(), damaged: make(chan *snapshots.Store, 1), listening: make(chan struct{})}
 	s.pacer = &indexing.Pacer{Busy: s.live.busy()}
 	s.health = &httpapi.Health{
 		Reader:       s.live,
@@ -200,7 +163,6 @@ func (s *server) run(ctx context.Context) error {
 		return err
 	})
 	group.Go(func() error { return s.announce(ctx) })
-	group.Go(func() error { s.cfg.GC.keepHeadroom(ctx); return nil })
 	return group.Wait()
 }
 
@@ -229,8 +191,6 @@ func (s *server) project(ctx context.Context, drained <-chan struct{}) (err erro
 		return err
 	}
 	defer stop()
-	watching := task.Go(ctx, s.watchPlace)
-	defer watching.Stop()
 	s.snapshots.open(js)
 	connected <- js
 	if err := loading.Wait(); err != nil {
@@ -252,8 +212,6 @@ func (s *server) project(ctx context.Context, drained <-chan struct{}) (err erro
 	s.live.show(first)
 	making := task.Go(ctx, s.snapshots.run)
 	defer making.Stop()
-	ending := s.endRemains()
-	defer ending.Stop()
 	return s.follow(drained, start(first))
 }
 

@@ -2,64 +2,14 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 )
-
-// A backend that delisted people by mistake lists them again, those alone, and says from which
-// revision on it goes on.
-func TestExportRelists(t *testing.T) {
-	t.Parallel()
-	d := newProgram(t, "--snapshot-every=0")
-	file := filepath.Join(d.dir, "registry.snapshot")
-	people := distinctPeople(20)
-	d.start()
-	d.publish(ndjson(t, listings(people, 1)...))
-	d.run("snapshot", "create", "--output="+file)
-	night := time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC)
-	var gone []events.Event
-	accused := 0
-	for i, e := range people[:15] {
-		g := events.Delisting{List: e.List, EntryID: e.EntryID, Revision: int64(i + 2), Time: night.Add(time.Duration(i-5) * time.Hour)}
-		gone = append(gone, events.StateEvent(g))
-		if i > 5 && !e.List.Trusted() { // after the night
-			accused++
-		}
-	}
-	d.publish(ndjson(t, gone...))
-	out := d.run("export", file, "--relist-delisted-after="+night.Format(time.RFC3339))
-	if got := exportedIDs(t, out); len(got) != accused {
-		t.Errorf("%d entries, want %d:\n%s", len(got), accused, out)
-	}
-	before := d.projection().Entries
-	d.publish(out)
-	after := d.projection().Entries
-	if got := after.Scammers + after.Servers - before.Scammers - before.Servers; got != accused {
-		t.Errorf("%d are listed again, want %d", got, accused)
-	}
-	d.publish(d.run("export", file)) // the rest stays as it is
-	if d.projection().Entries != after {
-		t.Errorf("the export of the snapshot has changed %+v to %+v", after, d.projection().Entries)
-	}
-	d.run("verify", "--nats-url="+d.NATS)
-	d.stop()
-}
-
-func TestExportFlags(t *testing.T) {
-	d := newProgram(t)
-	for _, args := range [][]string{{"--relist-delisted-after=2026-11-20T03:00:00Z"}, {"FILE", "--relist-delisted-after=tomorrow"}} {
-		if _, err := d.try(append([]string{"export"}, args...)...); err == nil {
-			t.Errorf("%v: %v", args, err)
-		}
-	}
-}
 
 // mixedEvents are entries, view totals of listed and other entries, and donations.
 func mixedEvents(t *testing.T) string {
