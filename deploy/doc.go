@@ -8,7 +8,7 @@
 //   - Cache: varnishd runs in front of real replicas.
 //   - Rules and dashboard: a Prometheus scrapes a running registry, so no query asks for a metric
 //     that no program exports.
-//   - Unit: systemd reads it. Container: a process runs with the image's file system as its root.
+//   - Unit: systemd reads it.
 //   - Manifests and the Compose file: they match their own schemas, kept in testdata. Only a
 //     cluster or an engine could say more.
 //

@@ -46,7 +46,9 @@ func withLeafNodes(t *testing.T) *server.Options {
 	dir := t.TempDir()
 	config := before + "leafnodes {" + strings.ReplaceAll(strings.Replace(listen, "0.0.0.0:7422", "127.0.0.1:-1", 1), "#", "") + "\n}" + after
 	file := filepath.Join(dir, "nats.conf")
-	copyFile(t, "nats/accounts.conf", filepath.Join(dir, "accounts.conf"))
+	accounts, err := os.ReadFile("nats/accounts.conf")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "accounts.conf"), accounts, 0o600))
 	require.NoError(t, os.WriteFile(file, []byte(config), 0o600))
 	opts, err := server.ProcessConfigFile(file)
 	require.NoError(t, err)

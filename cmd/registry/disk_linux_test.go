@@ -460,7 +460,14 @@ func (c *cut) complete() {
 // turned read-only after an error would.
 func (f *full) turnReadOnly(file, calls string) (writable func()) {
 	f.t.Helper()
-	strace := findStrace(f.t)
+	strace, err := exec.LookPath("strace")
+	if err != nil && os.Getenv("CI") == "true" {
+		f.t.Fatal("strace is missing")
+	}
+	if err != nil {
+		f.t.Skip("strace is missing")
+	}
+
 	cmd := exec.Command(strace, "-f", "-qq", "-o", filepath.Join(f.dir, "calls"), "-P", file,
 		"-e", "trace="+calls, "-e", "inject="+calls+":error=EROFS", "-p", fmt.Sprint(f.Pid()))
 	require.NoError(f.t, cmd.Start())

@@ -30,24 +30,6 @@ func mixedEvents(t *testing.T) string {
 	return ndjson(t, all...)
 }
 
-// distinctPeople are n people with names, ids and chat ids of their own, so that each can be asked
-// for.
-func distinctPeople(n int) []events.Entry {
-	people := eventstest.Entries(n, 15)
-	for i := range people {
-		people[i].Name, people[i].ChatID, people[i].Verified = fmt.Sprintf("Osoba %03dx", i), fmt.Sprint(7000000+i), true
-		people[i].Reason = fmt.Sprintf("powód%03dx", i)
-	}
-	return people
-}
-
-func listings(people []events.Entry, revision int64) (all []events.Event) {
-	for _, e := range people {
-		all = append(all, events.StateEvent(events.Revised(e, revision)))
-	}
-	return all
-}
-
 func delisting(l events.List, id string, revision int64) events.Event {
 	return events.StateEvent(events.Delisting{Revision: revision, Time: eventstest.Start(), List: l, EntryID: id})
 }
@@ -61,18 +43,4 @@ func ndjson(t *testing.T, all ...events.Event) string {
 		out.Write(append(line, '\n'))
 	}
 	return out.String()
-}
-
-// exportedIDs are the entries that an export lists.
-func exportedIDs(t *testing.T, export string) map[string]bool {
-	t.Helper()
-	ids := map[string]bool{}
-	for line := range strings.Lines(export) {
-		e, err := events.Decode([]byte(strings.TrimSpace(line)))
-		require.NoError(t, err)
-		if entry, ok := e.Data.(events.Entry); ok {
-			ids[string(entry.List)+"/"+entry.EntryID] = true
-		}
-	}
-	return ids
 }

@@ -15,8 +15,8 @@ import (
 	"example.org/registry/events/eventstest"
 )
 
-// soakFor is the setting for what takes too long even for .ci/run.
-var soakFor = flag.Duration("soak", 0, "how long TestSoak runs, at least 1m; the other tests then repeat each fault as often as deploy/README.md reports")
+// repeat asks for what takes too long even for .ci/run.
+var repeat = flag.Bool("repeat", false, "try each fault as often as deploy/README.md reports")
 
 // registry is the path of the built program.
 var registry string
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (status int, err error) {
-	if !eventstest.FullRun() && *soakFor == 0 {
+	if !eventstest.FullRun() && !*repeat {
 		if !testing.Verbose() { // then each test says why it is skipped
 			err = flag.Set("test.run", "^$") // so that "go test" says that there are no tests to run
 		}
@@ -50,14 +50,14 @@ func run(m *testing.M) (status int, err error) {
 // long skips a test unless everything is to be tried.
 func long(t *testing.T) {
 	t.Helper()
-	if *soakFor == 0 {
+	if !*repeat {
 		eventstest.Long(t)
 	}
 }
 
-// times returns how often a fault is tried: few times on every commit, many with -soak.
+// times returns how often a fault is tried: few times on every commit, many with -repeat.
 func times(few, many int) int {
-	if *soakFor > 0 {
+	if *repeat {
 		return many
 	}
 	return few
