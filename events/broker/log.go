@@ -25,7 +25,7 @@ func newLogger(l *slog.Logger) *logger {
 	if l == nil {
 		l = slog.New(slog.DiscardHandler)
 	}
-	return &logger{slog: l.With("component", "broker")}
+	return &logger{slog: l}
 }
 
 // fatal returns the first fatal message, or "".
@@ -38,8 +38,10 @@ func (l *logger) fatal() string {
 // debug reports whether debug messages are enabled, since building them costs the server time.
 func (l *logger) debug() bool { return l.slog.Enabled(context.Background(), slog.LevelDebug) }
 
+// log writes one line with a constant message, so that the rate limit of the process's log counts all
+// lines of the broker as one kind: clients cause them.
 func (l *logger) log(level slog.Level, format string, v []any) {
-	l.slog.Log(context.Background(), level, withoutDonations(fmt.Sprintf(format, v...)))
+	l.slog.Log(context.Background(), level, "embedded broker", "report", withoutDonations(fmt.Sprintf(format, v...)))
 }
 
 // Noticef logs at debug level: the server's notices are its start-up banner and connecting clients.
@@ -60,7 +62,7 @@ func (l *logger) Tracef(string, ...any) {}
 // Fatalf records why the server cannot go on.
 func (l *logger) Fatalf(format string, v ...any) {
 	reason := withoutDonations(natserr.OneLine(fmt.Errorf(format, v...)))
-	l.slog.Error(reason)
+	l.slog.Error("embedded broker", "report", reason)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.reason == "" {

@@ -9,92 +9,85 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/nats-io/nats-server/v2/conf"
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	"golang.org/x/sys/unix"
 )
 
-// serverName is fixed: JetStream stores it in its state, and another name would look like another
-// server after a restart.
-const serverName = "registry"
+const (
+	// serverName is fixed: JetStream stores it in its state, and another name would look like another
+	// server after a restart.
+	serverName = "registry"
 
-// credentials are those of the connections that Connect opens. If empty, none are needed.
-type credentials struct{ name, password string }
+	// streamAccount has the registry's streams if the configuration has accounts.
+	streamAccount = "REGISTRY"
 
-// options turns a Config into the server's options. It makes all decisions; readConfigFile
-// restricts the configuration file.
-func options(cfg Config) (*server.Options, credentials, error) {
+	mebibyte  = int64(1) << 20
+	minStore  = 256 * mebibyte
+	maxStore  = 64 * 1024 * mebibyte
+	maxMemory = 256 * mebibyte // JetStream has only the state of consumers there
+)
+
+// options returns the server's options, and the option for Connect's user, which is nil if there are
+// no users.
+func options(cfg Config) (*server.Options, nats.Option, error) {
 	if cfg.StoreDir == "" {
-		// The server would use the temporary directory.
-		return nil, credentials{}, errors.New("no directory for its streams is configured")
+		return nil, nil, errors.New("no directory for its streams is configured") // the server would use a temporary one
 	}
-	host, port, listens, err := splitAddr(cfg.Addr)
+	opts, internal, err := users(cfg.ConfigFile)
 	if err != nil {
-		return nil, credentials{}, err
+		return nil, nil, err
 	}
-	opts, internal, err := clientOptions(cfg)
-	if err != nil {
-		return nil, credentials{}, err
+	if err := listener(opts, cfg.Addr); err != nil {
+		return nil, nil, err
 	}
-	if listens && !Loopback(host) && len(opts.Users)+len(opts.Nkeys) == 0 {
-		return nil, credentials{}, fmt.Errorf("%s is not a loopback address: it needs a configuration file with users", cfg.Addr)
+	if !opts.DontListen && !Loopback(opts.Host) && internal == nil {
+		return nil, nil, fmt.Errorf("%s is not a loopback address: it needs a configuration file with users", cfg.Addr)
 	}
 	if err := os.MkdirAll(cfg.StoreDir, 0o700); err != nil {
-		return nil, credentials{}, err
+		return nil, nil, err
 	}
+
 	if opts.MaxConn == 0 {
 		opts.MaxConn = cfg.MaxConnections
 	}
 	opts.ServerName = serverName
-	opts.Host, opts.Port, opts.DontListen = host, port, !listens
 	opts.NoSigs, opts.NoLog = true, true
 	opts.JetStream, opts.DisableJetStreamBanner = true, true
 	opts.StoreDir = cfg.StoreDir
 	opts.SyncAlways = !cfg.UnsafeNoSync
-	opts.JetStreamMaxStore, opts.JetStreamMaxMemory = storeLimit(cfg), memoryLimit(cfg)
+	opts.JetStreamMaxStore = storeLimit(cfg.StoreDir)
+	opts.JetStreamMaxMemory = maxMemory
 	return opts, internal, nil
 }
 
-// clientOptions returns the options about who may connect. If there are users, it adds the internal
-// user; without users the server asks for no name.
-func clientOptions(cfg Config) (*server.Options, credentials, error) {
-	if cfg.ConfigFile == "" {
-		return &server.Options{}, credentials{}, nil
-	}
-	opts, account, err := readConfigFile(cfg.ConfigFile, cfg.Account)
-	if err != nil {
-		return nil, credentials{}, err
-	}
-	if len(opts.Users)+len(opts.Nkeys) == 0 {
-		return opts, credentials{}, errors.New(cfg.ConfigFile + " defines no users: whoever connects could do everything")
-	}
-	internal := credentials{name: "registry-internal-" + rand.Text(), password: rand.Text()}
-	opts.Users = append(opts.Users, &server.User{Username: internal.name, Password: internal.password, Account: account})
-	return opts, internal, nil
-}
-
-// splitAddr parses Config.Addr. listens is false if there is to be no listener.
-func splitAddr(addr string) (host string, port int, listens bool, err error) {
+// listener sets where the server listens.
+func listener(opts *server.Options, addr string) error {
 	if addr == "" || addr == "-" {
-		return "", 0, false, nil
+		opts.DontListen = true
+		return nil
 	}
-	host, p, err := net.SplitHostPort(addr)
+	host, text, err := net.SplitHostPort(addr)
 	if err != nil {
-		return "", 0, false, fmt.Errorf("address %q is not host:port", addr)
+		return fmt.Errorf("address %q is not host:port", addr)
 	}
-	n, err := strconv.ParseUint(p, 10, 16)
+	port, err := strconv.ParseUint(text, 10, 16)
 	if err != nil {
-		return "", 0, false, fmt.Errorf("address %q: the port is not a number from 0 to 65535", addr)
+		return fmt.Errorf("address %q: the port is not a number from 0 to 65535", addr)
 	}
+	opts.Host, opts.Port = host, int(port)
 	if host == "" {
-		host = "0.0.0.0" // as the server interprets it; never loopback
+		opts.Host = "0.0.0.0" // as the server interprets it; never loopback
 	}
-	if n == 0 {
-		return host, server.RANDOM_PORT, true, nil // the server interprets 0 as 4222
+	if port == 0 {
+		opts.Port = server.RANDOM_PORT // the server interprets 0 as 4222
 	}
-	return host, int(n), true, nil
+	return nil
 }
 
 // Loopback reports whether only programs on this machine can reach host. It does not resolve names
@@ -104,27 +97,64 @@ func Loopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback()
 }
 
-const (
-	mebibyte      = int64(1) << 20
-	minStore      = 256 * mebibyte
-	maxStore      = 64 * 1024 * mebibyte
-	defaultMemory = 256 * mebibyte
-)
+// allowed are the top-level settings of a configuration file. All others would open a listener, move
+// the store, or admit clients that are not users.
+var allowed = []string{"authorization", "accounts", "system_account", "tls", "max_connections", "max_subscriptions",
+	"max_control_line", "max_pending", "ping_interval", "ping_max", "write_deadline"}
 
-// storeLimit returns how many bytes the streams may take in all. It includes their current size, so
-// that after a restart on a full disk the server does not refuse its own streams.
-func storeLimit(cfg Config) int64 {
-	if cfg.MaxStore > 0 {
-		return cfg.MaxStore
+// users reads the configuration file and adds a user for Connect to those that it has.
+func users(file string) (*server.Options, nats.Option, error) {
+	if file == "" {
+		return &server.Options{}, nil, nil
 	}
-	return min(max(freeBytes(cfg.StoreDir)/4*3+usedBytes(cfg.StoreDir), minStore), maxStore)
+	settings, err := conf.ParseFile(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	for name := range settings {
+		if !slices.Contains(allowed, strings.ToLower(name)) {
+			return nil, nil, fmt.Errorf("%s: the setting %q is not for the embedded broker", file, name)
+		}
+	}
+	opts, err := server.ProcessConfigFile(file)
+	if err != nil {
+		return nil, nil, err
+	}
+
+	// The server ignores a single user as soon as there is a list of users.
+	if opts.Username != "" {
+		opts.Users = append(opts.Users, &server.User{Username: opts.Username, Password: opts.Password})
+		opts.Username, opts.Password = "", ""
+	}
+	if len(opts.Users)+len(opts.Nkeys) == 0 {
+		return nil, nil, fmt.Errorf("%s defines no users: any client could do everything", file)
+	}
+	for _, u := range opts.Users {
+		if u.Password == "" {
+			return nil, nil, fmt.Errorf("%s: the user %q has no password", file, u.Username)
+		}
+	}
+	if opts.AuthCallout != nil || opts.Authorization != "" || opts.TLSMap {
+		return nil, nil, fmt.Errorf("%s: auth_callout, token and verify_and_map are not for the embedded broker", file)
+	}
+
+	internal := &server.User{Username: "registry-internal-" + rand.Text(), Password: rand.Text()}
+	if len(opts.Accounts) > 0 {
+		i := slices.IndexFunc(opts.Accounts, func(a *server.Account) bool { return a.Name == streamAccount })
+		if i < 0 {
+			return nil, nil, fmt.Errorf("%s: the account of the registry's streams must have the name %s", file, streamAccount)
+		}
+		internal.Account = opts.Accounts[i]
+	}
+	opts.Users = append(opts.Users, internal)
+	return opts, nats.UserInfo(internal.Username, internal.Password), nil
 }
 
-func memoryLimit(cfg Config) int64 {
-	if cfg.MaxMemory > 0 {
-		return cfg.MaxMemory
-	}
-	return defaultMemory
+// storeLimit returns how many bytes the streams may take in all: their current size, so that after a
+// restart on a full disk the server does not refuse its own streams, and three quarters of the free
+// space.
+func storeLimit(dir string) int64 {
+	return min(max(freeBytes(dir)/4*3+usedBytes(dir), minStore), maxStore)
 }
 
 // freeBytes returns how many bytes an unprivileged process may still write, or 0 if that is

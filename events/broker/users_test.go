@@ -20,11 +20,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const users = `
-PASSWORD: "secret"
+const twoUsers = `
 authorization {
 	users = [
-		{user: "backend", password: $PASSWORD, permissions: {publish: ["s", "$JS.API.>"], subscribe: "_INBOX.>"}}
+		{user: "backend", password: secret, permissions: {publish: ["s", "$JS.API.>"], subscribe: "_INBOX.>"}}
 		{user: "other", password: "other"}
 	]
 }
@@ -41,15 +40,15 @@ func config(t *testing.T, text string) string {
 // the registry itself always does.
 func TestUsers(t *testing.T) {
 	for name, text := range map[string]string{
-		"users":         users,
+		"users":         twoUsers,
 		"one user":      `authorization {user: backend, password: secret}`,
-		"accounts":      `accounts { A: {jetstream: enabled, users: [{user: backend, password: secret}]} }`,
-		"accounts, js":  `accounts { A: {jetstream: {max_streams: 5}, users: [{user: backend, password: secret}]}, B: {users: [{user: b, password: b}]} }`,
-		"with a system": `system_account: SYS, accounts { SYS: {users: [{user: s, password: s}]}, A: {jetstream: true, users: [{user: backend, password: secret}]} }`,
+		"accounts":      `accounts { REGISTRY: {jetstream: enabled, users: [{user: backend, password: secret}]} }`,
+		"accounts, js":  `accounts { REGISTRY: {jetstream: {max_streams: 5}, users: [{user: backend, password: secret}]}, B: {users: [{user: b, password: b}]} }`,
+		"with a system": `system_account: SYS, accounts { SYS: {users: [{user: s, password: s}]}, REGISTRY: {jetstream: true, users: [{user: backend, password: secret}]} }`,
 	} {
 		for _, addr := range []string{"127.0.0.1:0", "0.0.0.0:0"} {
 			t.Run(name+" "+addr, func(t *testing.T) {
-				b := start(t, Config{Addr: addr, ConfigFile: config(t, text)})
+				b := started(t, Config{Addr: addr, ConfigFile: config(t, text)})
 				_, port, err := net.SplitHostPort(b.Addr())
 				require.NoError(t, err)
 				url := "nats://127.0.0.1:" + port
@@ -67,24 +66,7 @@ func TestUsers(t *testing.T) {
 }
 
 func TestUsersWithoutAListener(t *testing.T) {
-	useStream(t, internal(t, start(t, Config{Addr: "-", ConfigFile: config(t, users)})))
-}
-
-func TestAccountByName(t *testing.T) {
-	two := config(t, `accounts { A: {jetstream: true, users: [{user: a, password: a}]}, B: {jetstream: true, users: [{user: b, password: b}]} }`)
-	b := start(t, Config{Addr: "127.0.0.1:0", ConfigFile: two, Account: "B"})
-	useStream(t, internal(t, b))
-	nc, err := nats.Connect(b.ClientURL(), nats.UserInfo("b", "b"))
-	require.NoError(t, err)
-	defer nc.Close()
-	js, err := nc.JetStream()
-	require.NoError(t, err)
-	if _, err := js.StreamInfo("S"); err != nil {
-		t.Error("the registry's stream is not in its account:", err)
-	}
-	for account, problem := range map[string]string{"": "exactly one account must have JetStream", "C": `no account "C"`} {
-		fails(t, Config{StoreDir: t.TempDir(), ConfigFile: two, Account: account}, problem)
-	}
+	useStream(t, internal(t, started(t, Config{Addr: "-", ConfigFile: config(t, twoUsers)})))
 }
 
 func refused(t *testing.T, url string, opts ...nats.Option) {
@@ -101,52 +83,43 @@ func refused(t *testing.T, url string, opts ...nats.Option) {
 // Nothing in the file opens a second listener, moves the store, or lets anybody in.
 func TestConfigRefuses(t *testing.T) {
 	for setting, problem := range map[string]string{
-		`listen: "0.0.0.0:4333"`:               `the setting "listen"`,
-		`port: 4333`:                           `the setting "port"`,
-		`Port: 4333`:                           `the setting "Port"`,
-		`host: "0.0.0.0"`:                      `the setting "host"`,
-		`net: "0.0.0.0"`:                       `the setting "net"`,
-		`http_port: 8222`:                      `the setting "http_port"`,
-		`monitor_port: 8222`:                   `the setting "monitor_port"`,
-		`https_port: 8222`:                     `the setting "https_port"`,
-		`http: 8222`:                           `the setting "http"`,
-		`cluster {port: 6222}`:                 `the setting "cluster"`,
-		`gateway {port: 7222}`:                 `the setting "gateway"`,
-		`leafnodes {port: 7422}`:               `the setting "leafnodes"`,
-		`leaf {port: 7422}`:                    `the setting "leaf"`,
-		`websocket {port: 8443, no_tls: true}`: `the setting "websocket"`,
-		`mqtt {port: 1883}`:                    `the setting "mqtt"`,
-		`prof_port: 6060`:                      `the setting "prof_port"`,
-		`jetstream {store_dir: "elsewhere"}`:   `the setting "jetstream"`,
-		`store_dir: "elsewhere"`:               `the setting "store_dir"`,
-		`pid_file: "x.pid"`:                    `the setting "pid_file"`,
-		`log_file: "x.log"`:                    `the setting "log_file"`,
-		`no_auth_user: backend`:                `the setting "no_auth_user"`,
-		`operator: "x.jwt"`:                    `the setting "operator"`,
-		`nonsense: 1`:                          `the setting "nonsense"`,
-		`max_connections: "many"`:              `interface conversion`,
-		`authorization {`:                      ``,
-		`authorization {token: "t"}`:           `define users`,
-		`authorization {user: a}`:              `has no password`,
-		`accounts {A: {jetstream: true}}`:      `defines no users`,
-		`accounts {A: {jetstream: true, users: [{user: a}]}}`: `has no password`,
-		`authorization {auth_callout {issuer: "ABJHLOVMPA4CI6R5KLNGOB4GSLNIY7IOUPAJC4YFNDLQVIOBYQGUWVLA", users: ["u"], account: "A"}, users: [{user: u, password: p}]}, accounts {A: {jetstream: true}}`: `auth_callout`,
+		`listen: "0.0.0.0:4333"`:                 `the setting "listen"`,
+		`port: 4333`:                             `the setting "port"`,
+		`Port: 4333`:                             `the setting "Port"`,
+		`host: "0.0.0.0"`:                        `the setting "host"`,
+		`net: "0.0.0.0"`:                         `the setting "net"`,
+		`http_port: 8222`:                        `the setting "http_port"`,
+		`monitor_port: 8222`:                     `the setting "monitor_port"`,
+		`https_port: 8222`:                       `the setting "https_port"`,
+		`http: 8222`:                             `the setting "http"`,
+		`cluster {port: 6222}`:                   `the setting "cluster"`,
+		`gateway {port: 7222}`:                   `the setting "gateway"`,
+		`leafnodes {port: 7422}`:                 `the setting "leafnodes"`,
+		`leaf {port: 7422}`:                      `the setting "leaf"`,
+		`websocket {port: 8443, no_tls: true}`:   `the setting "websocket"`,
+		`mqtt {port: 1883}`:                      `the setting "mqtt"`,
+		`prof_port: 6060`:                        `the setting "prof_port"`,
+		`jetstream {store_dir: "elsewhere"}`:     `the setting "jetstream"`,
+		`store_dir: "elsewhere"`:                 `the setting "store_dir"`,
+		`pid_file: "x.pid"`:                      `the setting "pid_file"`,
+		`log_file: "x.log"`:                      `the setting "log_file"`,
+		`no_auth_user: backend`:                  `the setting "no_auth_user"`,
+		`operator: "x.jwt"`:                      `the setting "operator"`,
+		`nonsense: 1`:                            `the setting "nonsense"`,
+		`max_connections: "many"`:                `interface conversion`,
+		`authorization {`:                        ``,
+		`authorization {token: "t"}`:             `defines no users`,
+		`authorization {user: a}`:                `has no password`,
+		`accounts {REGISTRY: {jetstream: true}}`: `defines no users`,
+		`accounts {REGISTRY: {jetstream: true, users: [{user: a}]}}`: `has no password`,
+		`authorization {auth_callout {issuer: "ABJHLOVMPA4CI6R5KLNGOB4GSLNIY7IOUPAJC4YFNDLQVIOBYQGUWVLA", users: ["u"], account: "A"}, users: [{user: u, password: p}]}, accounts {REGISTRY: {jetstream: true}}`: `auth_callout`,
 	} {
 		text := setting
 		if !strings.HasPrefix(setting, "auth") && !strings.HasPrefix(setting, "acc") {
-			text = users + setting
+			text = twoUsers + setting
 		}
 		fails(t, Config{StoreDir: t.TempDir(), Addr: "127.0.0.1:0", ConfigFile: config(t, text)}, problem)
 	}
-}
-
-// A forbidden setting that is also a variable is only a variable.
-func TestVariablesOpenNothing(t *testing.T) {
-	b := start(t, Config{Addr: "127.0.0.1:0", ConfigFile: config(t, users+"http_port: 45678\nmax_conn: $http_port")})
-	if addr := b.current.Load().srv.MonitorAddr(); addr != nil {
-		t.Error("monitoring on", addr)
-	}
-	useStream(t, internal(t, b))
 }
 
 // Clients use TLS; the registry's own connection through memory needs none.
@@ -154,7 +127,7 @@ func TestTLS(t *testing.T) {
 	certFile, keyFile := certificate(t)
 	for _, verify := range []string{"", "verify: true, ca_file: %[1]q"} {
 		tls := fmt.Sprintf("tls {cert_file: %[1]q, key_file: %[2]q, "+verify+"}", certFile, keyFile)
-		b := start(t, Config{Addr: "127.0.0.1:0", ConfigFile: config(t, users+tls)})
+		b := started(t, Config{Addr: "127.0.0.1:0", ConfigFile: config(t, twoUsers+tls)})
 		useStream(t, internal(t, b))
 		if nc, err := nats.Connect(b.ClientURL(), nats.UserInfo("backend", "secret")); err == nil {
 			nc.Close()
@@ -172,7 +145,7 @@ func TestTLS(t *testing.T) {
 
 func TestCertificatesAreNoUsers(t *testing.T) {
 	certFile, keyFile := certificate(t)
-	file := config(t, users+fmt.Sprintf("tls {cert_file: %[1]q, key_file: %[2]q, ca_file: %[1]q, verify_and_map: true}", certFile, keyFile))
+	file := config(t, twoUsers+fmt.Sprintf("tls {cert_file: %[1]q, key_file: %[2]q, ca_file: %[1]q, verify_and_map: true}", certFile, keyFile))
 	fails(t, Config{StoreDir: t.TempDir(), ConfigFile: file}, "verify_and_map")
 }
 

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -359,37 +358,4 @@ type logLines chan string
 func (l logLines) Write(line []byte) (int, error) {
 	l <- string(line)
 	return len(line), nil
-}
-
-// A link, pipe, device or socket in the data directory is refused at once, whatever its name, and what a link leads to stays. Links in
-// the directory of temporary files are removed, and not what they lead to.
-func TestDataDirFollowsNoLink(t *testing.T) {
-	other := t.TempDir()
-	kept := filepath.Join(other, "kept", "file")
-	require.NoError(t, os.MkdirAll(filepath.Dir(kept), 0o755))
-	require.NoError(t, os.WriteFile(kept, nil, 0o600))
-	for _, name := range []string{"registry.db", "registry.db.new", "registry.lock", "status.json", "temporary", "index", "ranked", "ranked/current", "broker/jetstream/x/y"} {
-		for kind, put := range map[string]func(string) error{
-			"link":     func(path string) error { return os.Symlink(other, path) },
-			"dangling": func(path string) error { return os.Symlink("nowhere", path) },
-			"pipe":     func(path string) error { return syscall.Mkfifo(path, 0o600) },
-		} {
-			dir := t.TempDir()
-			require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
-			require.NoError(t, put(filepath.Join(dir, name)))
-			_, err := LockDir(dir)
-			require.ErrorContains(t, err, name+" is neither a file nor a directory", kind)
-		}
-	}
-	temporary := filepath.Join(t.TempDir(), "temporary")
-	require.NoError(t, emptyDir(temporary))
-	require.NoError(t, os.MkdirAll(filepath.Join(temporary, "a", "b"), 0o700))
-	require.NoError(t, os.Symlink(other, filepath.Join(temporary, "a", "link")))
-	require.NoError(t, os.Symlink(other, filepath.Join(temporary, "link")))
-	require.NoError(t, emptyDir(temporary))
-	left, err := os.ReadDir(temporary)
-	if err != nil || len(left) > 0 {
-		t.Error(left, err)
-	}
-	require.FileExists(t, kept)
 }

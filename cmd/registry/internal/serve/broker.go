@@ -97,24 +97,8 @@ func (s *server) embed() (nc *nats.Conn, stop func(), err error) {
 	}
 	// In its own goroutine, since the check may wait for the disk, and no query may wait for that
 	// (promise 5, readmodel/doc.go).
-	watch := task.Every(healthEvery, func() { s.checkHealth(b) })
+	watch := task.Every(healthEvery, func() { s.setHealth(b.Health()) })
 	return nc, func() { _ = watch.Stop(); nc.Close(); b.Shutdown() }, nil
-}
-
-// healthy is the part of the embedded broker that is watched.
-type healthy interface {
-	Health() error
-	Recover(health error) bool
-}
-
-// checkHealth checks the embedded broker, and has it restarted when its disk has room again.
-func (s *server) checkHealth(b healthy) {
-	health := b.Health()
-	if health != nil && b.Recover(health) {
-		s.log.Info("the embedded broker was restarted, since its disk can be written again")
-		health = b.Health()
-	}
-	s.setHealth(health)
 }
 
 // setHealth logs a change.
@@ -123,12 +107,9 @@ func (s *server) setHealth(err error) {
 		s.live.brokerProblem.Store(nil)
 		return
 	}
-	remedy := "mend its disk and start registry again"
-	if broker.Passes(err) {
-		remedy = "it does again by itself once its disk has room and can be written"
-	}
+	const remedy = "make room on its disk, or mend it, and start registry again"
 	sentence := "The embedded broker takes in no events: " + err.Error() + "; " + remedy + "."
-	if was := s.live.brokerProblem.Swap(&sentence); was == nil || *was != sentence {
+	if old := s.live.brokerProblem.Swap(&sentence); old == nil || *old != sentence {
 		s.log.Error("the embedded broker takes in no events; the events it has are served", "error", err, "remedy", remedy)
 	}
 }
