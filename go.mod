@@ -32,7 +32,6 @@ require (
 	github.com/prometheus/client_golang v1.25.0 // metrics
 	github.com/rogpeppe/go-internal v1.16.0 // tests: scripts of commands (testscript)
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // tests: responses and events against their documents
-	github.com/schollz/progressbar/v3 v3.19.1 // progress on a terminal
 	github.com/stretchr/testify v1.12.1 // tests: require
 	github.com/yuin/goldmark v1.8.7 // Markdown of reasons and of operators' texts
 	go.etcd.io/bbolt v1.5.0 // store of the read model
@@ -86,7 +85,6 @@ require (
 	github.com/mattn/go-isatty v0.0.22 // indirect
 	github.com/mattn/go-shellwords v1.0.12 // indirect
 	github.com/minio/highwayhash v1.0.4 // indirect
-	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.2 // indirect
 	github.com/mschoch/smat v0.2.0 // indirect
@@ -100,7 +98,6 @@ require (
 	github.com/prometheus/procfs v0.22.0 // indirect
 	github.com/quic-go/qpack v0.6.0 // indirect
 	github.com/quic-go/quic-go v0.59.0 // indirect
-	github.com/rivo/uniseg v0.4.7 // indirect
 	github.com/sirupsen/logrus v1.10.1 // indirect
 	github.com/twitchyliquid64/golang-asm v0.15.1 // indirect
 	github.com/ugorji/go/codec v1.3.1 // indirect

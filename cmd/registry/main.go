@@ -59,7 +59,11 @@ const (
 	exitUsage  = 2
 )
 
-// report writes a failure as one line and returns its exit status.
+// lastWordsWithin bounds the wait for a reader of the last line.
+const lastWordsWithin = time.Second
+
+// report writes a failure as one line and returns its exit status. If nobody reads the line, it
+// returns all the same.
 func report(stderr io.Writer, err error) int {
 	if err == nil {
 		return exitOK
@@ -70,11 +74,24 @@ func report(stderr io.Writer, err error) int {
 		if command == programName {
 			what = "lists the commands"
 		}
-		fmt.Fprintf(stderr, "%s (%s --help %s)\n", line, command, what)
+		writeWithin(lastWordsWithin, stderr, fmt.Sprintf("%s (%s --help %s)\n", line, command, what))
 		return exitUsage
 	}
-	fmt.Fprintln(stderr, line)
+	writeWithin(lastWordsWithin, stderr, line+"\n")
 	return exitFailed
+}
+
+// writeWithin writes a line, and gives up after d: a pipe may be full.
+func writeWithin(d time.Duration, w io.Writer, line string) {
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		_, _ = io.WriteString(w, line) // there is nobody else to tell
+	}()
+	select {
+	case <-written:
+	case <-time.After(d):
+	}
 }
 
 // commands is the command line, with a field for each command.

@@ -46,11 +46,10 @@ func (c *publishCmd) Run(p *process) error {
 		return err
 	}
 	defer disconnect()
-	bar := cli.NewBar(p.stderr)
-	bar.Start("publishing", totalSize(inputs), true)
-	run := &publishing{send: send, maxErrors: c.MaxErrors, complaint: bar, ids: idSet{}, bar: bar}
+	bar := cli.NewProgress(p.stderr, "publishing", "bytes")
+	bar.Set(0, totalSize(inputs))
+	run := &publishing{send: send, maxErrors: c.MaxErrors, complaint: p.stderr, ids: idSet{}, bar: bar}
 	err = run.lines(p.ctx, inputs)
-	run.bar.Finish()
 	if _, writeErr := fmt.Fprintln(p.stdout, run.lists.String()+run.summary(c.DryRun)); err == nil {
 		err = writeErr
 	}
@@ -162,7 +161,7 @@ type publishing struct {
 	send      sendFunc
 	maxErrors int
 	complaint io.Writer // gets one line for each bad line of the input
-	bar       *cli.Bar
+	bar       *cli.Progress
 
 	ids       idSet
 	pending   []line // checked, not sent yet; at most batchLines

@@ -42,7 +42,7 @@ func (s *stream) send(_ context.Context, batch []publish.Message) (publish.Summa
 func publishText(t *testing.T, s *stream, maxErrors int, lines ...string) (summary, complaints string, err error) {
 	t.Helper()
 	var out bytes.Buffer
-	r := &publishing{send: s.send, maxErrors: maxErrors, complaint: &out, bar: &cli.Bar{}, ids: idSet{}}
+	r := &publishing{send: s.send, maxErrors: maxErrors, complaint: &out, bar: &cli.Progress{}, ids: idSet{}}
 	err = r.lines(t.Context(), []input{text("f", strings.Join(lines, "\n"))})
 	return r.summary(false), out.String(), err
 }

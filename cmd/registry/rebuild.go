@@ -57,9 +57,7 @@ func (c *rebuildCmd) showProgress(ctx context.Context, w io.Writer) {
 	}
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
-	shown := cli.NewBar(w)
-	shown.Start("rebuilding", 0, false)
-	defer shown.Finish()
+	shown := cli.NewProgress(w, "rebuilding", "events")
 	for {
 		select {
 		case <-ctx.Done():

@@ -289,10 +289,9 @@ func (c *recoverCmd) permitted(p *process) error {
 func (c *recoverCmd) publish(p *process, stream leader.Stream, known *recovery.Known, plan *recovery.Plan, o recovery.Options) error {
 	published := 0
 	for range rounds {
-		bar := cli.NewBar(p.stderr)
-		bar.Start("publishing", int64(len(plan.Changes)), false)
-		n, conflicts, err := recovery.Publish(p.ctx, stream, plan, func() { bar.Add(1) })
-		bar.Finish()
+		progress := cli.NewProgress(p.stderr, "publishing", "events")
+		progress.Set(0, int64(len(plan.Changes)))
+		n, conflicts, err := recovery.Publish(p.ctx, stream, plan, func() { progress.Add(1) })
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -98,12 +99,15 @@ func (c *serveCmd) Run(p *process) error {
 	if err != nil {
 		return err
 	}
-	logger, terminal := c.Logger(p.stderr), (*cli.Bar)(nil)
+	// A log that nobody reads any more must not end the server.
+	signal.Ignore(syscall.SIGPIPE)
+	log := c.NewLog(p.stderr)
+	defer log.Close()
+	defer ignoreHangup(log.Logger)()
+	var terminal io.Writer
 	if c.ForPeople(p.stderr) {
-		terminal = cli.NewBar(p.stderr)
-		logger = c.Logger(terminal)
+		terminal = log
 	}
-	defer ignoreHangup(logger)()
 	return serve.Run(p.ctx, serve.Config{
 		DataDir:        c.dataDir(),
 		Demo:           c.Demo,
@@ -145,7 +149,8 @@ func (c *serveCmd) Run(p *process) error {
 		RankedIndex:    c.RankedIndex,
 		Began:          began,
 		SetMemoryLimit: p.getenv("GOMEMLIMIT") == "",
-		Logger:         logger,
+		Logger:         log.Logger,
+		LostLines:      log.LostLines,
 		Terminal:       terminal,
 		NotifySocket:   p.getenv("NOTIFY_SOCKET"),
 	})

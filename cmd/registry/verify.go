@@ -290,9 +290,7 @@ func startReplay(js jetstream.JetStream, stream string) *replay {
 func (r *replay) catchUp(ctx context.Context, terminal io.Writer) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	shown := cli.NewBar(terminal)
-	shown.Start("replaying", 0, false)
-	defer shown.Finish()
+	shown := cli.NewProgress(terminal, "replaying", "events")
 	for last, done := time.Now(), uint64(0); ; {
 		p := r.projector.Progress()
 		if p.Done > done {

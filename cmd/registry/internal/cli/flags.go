@@ -224,13 +224,13 @@ type LogFlags struct {
 	LogLevel  slog.Level `default:"info" help:"Lowest level that is logged: debug, info, warn or error." group:"Log"`
 }
 
-// Logger returns a logger that writes to stderr.
-func (f LogFlags) Logger(stderr io.Writer) *slog.Logger {
+// handler returns a handler that writes to w, in the format for stderr.
+func (f LogFlags) handler(w, stderr io.Writer) slog.Handler {
 	options := &slog.HandlerOptions{Level: f.LogLevel}
 	if f.LogFormat == "text" || f.ForPeople(stderr) {
-		return slog.New(slog.NewTextHandler(stderr, options))
+		return slog.NewTextHandler(w, options)
 	}
-	return slog.New(slog.NewJSONHandler(stderr, options))
+	return slog.NewJSONHandler(w, options)
 }
 
 // ForPeople reports whether a person reads stderr and has requested no other format.
@@ -240,11 +240,6 @@ func (f LogFlags) ForPeople(stderr io.Writer) bool {
 
 // IsTerminal reports whether w is a terminal, which gets output for people.
 func IsTerminal(w io.Writer) bool {
-	switch w := w.(type) {
-	case *Bar:
-		return IsTerminal(w.out)
-	case *os.File:
-		return term.IsTerminal(int(w.Fd()))
-	}
-	return false
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }

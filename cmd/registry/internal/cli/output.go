@@ -6,77 +6,56 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync/atomic"
 	"time"
 	"unicode"
-
-	"github.com/schollz/progressbar/v3"
 )
 
-// Bar shows progress to a person, on a terminal that it shares with lines of text. On anything else
-// it only passes the lines on. Any goroutine may write lines; the rest is not safe for concurrent
-// use.
-type Bar struct {
-	out   io.Writer
-	shown atomic.Pointer[progressbar.ProgressBar] // nil while there is no bar
+// progressEvery is the time between two lines of progress.
+const progressEvery = time.Second
+
+// Progress tells a person how far a command is, in a line every second. The zero value tells nobody.
+type Progress struct {
+	out         io.Writer // nil for nobody
+	title, unit string
+	began, next time.Time
+	done, total int64
 }
 
-// NewBar returns a Bar on w that shows nothing yet.
-func NewBar(w io.Writer) *Bar { return &Bar{out: w} }
+// NewProgress returns the progress of a command, for w if that is a terminal. The unit is that of the
+// steps, such as "events".
+func NewProgress(w io.Writer, title, unit string) *Progress {
+	if !IsTerminal(w) {
+		return &Progress{}
+	}
+	return ProgressOn(w, title, unit)
+}
 
-// Start shows a bar of total steps; a total of 0 or less makes a counter without an end. The steps
-// are bytes or events.
-func (b *Bar) Start(title string, total int64, bytes bool) {
-	if !IsTerminal(b.out) {
+// ProgressOn returns a progress that writes to w.
+func ProgressOn(w io.Writer, title, unit string) *Progress {
+	now := time.Now()
+	return &Progress{out: w, title: title, unit: unit, began: now, next: now.Add(progressEvery)}
+}
+
+// Add advances the progress by n steps.
+func (p *Progress) Add(n int) { p.Set(p.done+int64(n), p.total) }
+
+// Set tells that done of total steps have been made. A total of 0 is not known.
+func (p *Progress) Set(done, total int64) {
+	p.done, p.total = done, total
+	now := time.Now()
+	if p.out == nil || now.Before(p.next) {
 		return
 	}
-	if total <= 0 {
-		total = -1
+	p.next = now.Add(progressEvery)
+	rate := float64(done) / now.Sub(p.began).Seconds()
+	line := fmt.Sprintf("%s: %d %s, %.0f/s", p.title, done, p.unit, rate)
+	if total > 0 {
+		line = fmt.Sprintf("%s: %d of %d %s, %.0f/s", p.title, done, total, p.unit, rate)
+		if rate > 0 {
+			line += fmt.Sprintf(", %s left", time.Duration(float64(total-done)/rate*float64(time.Second)).Round(time.Second))
+		}
 	}
-	options := []progressbar.Option{
-		progressbar.OptionSetWriter(b.out),
-		progressbar.OptionSetDescription(title),
-		progressbar.OptionShowBytes(bytes),
-		progressbar.OptionShowCount(),
-		progressbar.OptionThrottle(100 * time.Millisecond),
-		progressbar.OptionClearOnFinish(),
-		progressbar.OptionSetWidth(30),
-	}
-	if !bytes {
-		options = append(options, progressbar.OptionShowIts(), progressbar.OptionSetItsString("events"))
-	}
-	b.shown.Store(progressbar.NewOptions64(total, options...))
-}
-
-// Write writes whole lines in place of the bar; its next step shows it below them. (The library
-// loses lines that it was to print when the bar is cleared.)
-func (b *Bar) Write(lines []byte) (int, error) {
-	if b.shown.Load() != nil {
-		_, _ = io.WriteString(b.out, "\r\x1b[2K") // clears the line
-	}
-	return b.out.Write(lines)
-}
-
-// Add advances the bar by n steps.
-func (b *Bar) Add(n int) {
-	if bar := b.shown.Load(); bar != nil {
-		_ = bar.Add(n) // a broken terminal does not stop the command
-	}
-}
-
-// Set moves the bar to done of total steps.
-func (b *Bar) Set(done, total int64) {
-	if bar := b.shown.Load(); bar != nil {
-		bar.ChangeMax64(max(total, 1))
-		_ = bar.Set64(done)
-	}
-}
-
-// Finish removes the bar, so that later output starts on an empty line.
-func (b *Bar) Finish() {
-	if bar := b.shown.Swap(nil); bar != nil {
-		_ = bar.Finish()
-	}
+	fmt.Fprintln(p.out, line) // a terminal that fails does not stop the command
 }
 
 // Count returns a number of things in words: "1 event", "2 events".

@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -139,7 +138,7 @@ func (s *server) publicConfig() (httpapi.Config, error) {
 // handlers makes the handlers of both listeners.
 func (s *server) handlers(cfg httpapi.Config) (public *httpapi.Public, operators http.Handler, err error) {
 	metrics := prometheus.NewRegistry()
-	if err := registerMetrics(metrics, s.live, &s.snapshots.stats); err != nil {
+	if err := registerMetrics(metrics, s.live, &s.snapshots.stats, s.cfg.LostLines); err != nil {
 		return nil, nil, err
 	}
 	if cfg.Site {
@@ -247,8 +246,8 @@ func serveUntil(stop <-chan struct{}, srv *http.Server, l net.Listener) error {
 	return err
 }
 
-// lookEvery is how often the progress is read while catching up: often enough for a progress bar,
-// and for the ready line to come at once.
+// lookEvery is how often the progress is read while catching up: often enough for the ready line to
+// come at once.
 const lookEvery = 20 * time.Millisecond
 
 // announce shows the progress of the catch-up, and reports "ready" once lists and checks are
@@ -273,26 +272,21 @@ func (s *server) announce(ctx context.Context) error {
 
 // catchUp returns once lists and checks are served, or ctx ends.
 func (s *server) catchUp(ctx context.Context) error {
-	bar := cmp.Or(s.cfg.Terminal, cli.NewBar(io.Discard))
-	defer bar.Finish()
-	told, begun := false, false
-	for {
+	progress := &cli.Progress{}
+	if s.cfg.Terminal != nil {
+		progress = cli.ProgressOn(s.cfg.Terminal, "catching up", "events")
+	}
+	for told := false; ; {
 		_, readiness, err := s.health.View()
-		switch {
-		case err == nil:
+		if err == nil {
 			return nil
-		case readiness.Ready && !told:
+		}
+		if readiness.Ready && !told {
 			told = true
-			bar.Finish()
 			s.log.Warn("caught up with the stream, but lists and checks are answered with 503", "reason", err.Error())
-		case !readiness.Ready:
-			if p, _ := s.live.progress(); p.Total > 0 {
-				if !begun {
-					begun = true
-					bar.Start("catching up", int64(p.Total), false)
-				}
-				bar.Set(int64(p.Done), int64(p.Total))
-			}
+		}
+		if p, _ := s.live.progress(); !readiness.Ready && p.Total > 0 {
+			progress.Set(int64(p.Done), int64(p.Total))
 		}
 		if !pause.For(ctx, lookEvery) {
 			return nil

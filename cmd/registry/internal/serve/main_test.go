@@ -19,3 +19,6 @@ func TestMain(m *testing.M) {
 const patience = 60 * time.Second
 
 func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// noLosses is a log that has lost no line.
+func noLosses() (unread, limited uint64) { return 0, 0 }

@@ -16,9 +16,9 @@ import (
 
 // registerMetrics adds the metrics of the projection, rebuilds, snapshots, the Go runtime and the
 // process to the request metrics that httpapi registers itself.
-func registerMetrics(reg *prometheus.Registry, l *live, stats *snapshotStats) error {
+func registerMetrics(reg *prometheus.Registry, l *live, stats *snapshotStats, lost func() (unread, limited uint64)) error {
 	for _, c := range []prometheus.Collector{
-		newCollector(l, stats),
+		newCollector(l, stats, lost),
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		collectors.NewBuildInfoCollector(),
@@ -47,6 +47,8 @@ type scrape struct {
 	rebuilt    [outcomes]uint64
 
 	snapshots snapshotNumbers
+
+	unread, limited uint64 // lines of the log
 }
 
 // metric is one metric family. values calls emit for each of its samples; a family without samples
@@ -185,6 +187,10 @@ func families() []metric {
 		func(s scrape) float64 { return float64(s.snapshots.count) })
 	always("snapshot_failures_total", counter, "Snapshots that this process tried to make and could not.",
 		func(s scrape) float64 { return float64(s.snapshots.failures) })
+	add("log_lines_dropped_total", counter, "Lines of the log that were not written: unread if nobody read them, limited if too many were alike.", func(s scrape, emit func(float64, ...string)) {
+		emit(float64(s.unread), "unread")
+		emit(float64(s.limited), "limited")
+	}, "reason")
 	return all
 }
 
@@ -192,11 +198,12 @@ func families() []metric {
 type collector struct {
 	live    *live
 	stats   *snapshotStats
+	lost    func() (unread, limited uint64) // lines of the log
 	metrics []metric
 }
 
-func newCollector(l *live, stats *snapshotStats) *collector {
-	return &collector{live: l, stats: stats, metrics: families()}
+func newCollector(l *live, stats *snapshotStats, lost func() (unread, limited uint64)) *collector {
+	return &collector{live: l, stats: stats, lost: lost, metrics: families()}
 }
 
 // Describe implements prometheus.Collector.
@@ -219,6 +226,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 func (c *collector) scrape() scrape {
 	g := c.live.current()
 	s := scrape{view: g.model.View(), rebuilding: c.live.rebuild.Load().document(time.Now()), snapshots: c.stats.numbers()}
+	s.unread, s.limited = c.lost()
 	s.progress, s.running = g.progress()
 	s.indexSequence, s.indexProblem = g.indexState()
 	s.indexSequence = min(s.indexSequence, s.view.Sequence())

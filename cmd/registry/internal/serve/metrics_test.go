@@ -24,7 +24,7 @@ import (
 // What /metrics shows in the end, of all rooms together: each with a help text and a name by
 // Prometheus's conventions.
 func TestMetricsOfAllRooms(t *testing.T) {
-	s := newServer(Config{Logger: discard()})
+	s := newServer(Config{Logger: discard(), LostLines: noLosses})
 	model := readmodel.New()
 	s.live.show(newGeneration(generation{model: model, projector: projector.New(projector.Config{Model: model})}))
 	public, operators, err := s.handlers(s.cfg.Public)
@@ -76,7 +76,7 @@ func indexFailed(t *testing.T, want int, engine *exact.Engine, model *readmodel.
 	l.show(newGeneration(generation{model: model, exact: engine}))
 	text := fmt.Sprintf("# HELP registry_index_failed 1 while the text index cannot be written, or has been writing for longer than a disk should take: searches look at every entry it lacks.\n"+
 		"# TYPE registry_index_failed gauge\nregistry_index_failed %d\n", want)
-	require.NoError(t, testutil.CollectAndCompare(newCollector(l, &snapshotStats{}), strings.NewReader(text), "registry_index_failed"))
+	require.NoError(t, testutil.CollectAndCompare(newCollector(l, &snapshotStats{}, noLosses), strings.NewReader(text), "registry_index_failed"))
 }
 
 // runUntil runs an engine until something is true.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -49,10 +50,11 @@ type Config struct {
 	TextIndex     bool
 	RankedIndex   bool
 
-	Began          time.Time    // when the process started
-	SetMemoryLimit bool         // by the memory of the container and the machine
-	Logger         *slog.Logger // required
-	Terminal       *cli.Bar     // for a person, if there is one
+	Began          time.Time                       // when the process started
+	SetMemoryLimit bool                            // by the memory of the container and the machine
+	Logger         *slog.Logger                    // required
+	LostLines      func() (unread, limited uint64) // of the log; required
+	Terminal       io.Writer                       // for a person, who reads the same lines; nil if there is none
 
 	NotifySocket string // where systemd listens (NOTIFY_SOCKET); may be empty
 }

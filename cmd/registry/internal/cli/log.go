@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+const (
+	queuedLines = 1000        // wait for a reader of the log at most; more are dropped
+	flushWithin = time.Second // bounds the wait for the last lines
+
+	// One message may be logged limitBurst times at once, then limitRate times a second.
+	limitBurst = 20
+	limitRate  = rate.Limit(1)
+
+	// maxMessages bounds the messages that are limited one by one. Messages are constant phrases, so
+	// only a mistake reaches the bound.
+	maxMessages = 1000
+)
+
+// Log is the log of the server, which never waits for its reader: lines go through a bounded queue,
+// and are dropped and counted if nobody reads them. Lines with one message are limited, since
+// strangers can cause many. Any goroutine may use it.
+type Log struct {
+	*slog.Logger
+
+	out     io.Writer
+	direct  *slog.Logger // writes to out at once; for the queue's own goroutine
+	queue   chan []byte
+	stop    chan struct{} // closed by Close
+	done    chan struct{} // closed once nothing is written any more
+	dropped atomic.Uint64
+	limits  limits
+}
+
+// NewLog returns a log that writes to stderr in the format that the flags select. The caller closes it.
+func (f LogFlags) NewLog(stderr io.Writer) *Log {
+	l := &Log{out: stderr, queue: make(chan []byte, queuedLines), stop: make(chan struct{}), done: make(chan struct{})}
+	l.direct = slog.New(f.handler(stderr, stderr))
+	l.Logger = slog.New(limited{f.handler(l, stderr), &l.limits})
+	go l.writeLines()
+	return l
+}
+
+// Write queues whole lines. It never waits and never fails.
+func (l *Log) Write(lines []byte) (int, error) {
+	select {
+	case l.queue <- bytes.Clone(lines):
+	default:
+		l.dropped.Add(1)
+	}
+	return len(lines), nil
+}
+
+// LostLines returns how many lines nobody has read, and how many exceeded the limit of their message.
+func (l *Log) LostLines() (unread, limited uint64) {
+	return l.dropped.Load(), l.limits.suppressed.Load()
+}
+
+// Close writes what is queued, for at most a second.
+func (l *Log) Close() {
+	close(l.stop)
+	select {
+	case <-l.done:
+	case <-time.After(flushWithin):
+	}
+}
+
+// writeLines writes queued lines until Close. The last ones are written after it.
+func (l *Log) writeLines() {
+	defer close(l.done)
+	reported := uint64(0)
+	for {
+		select {
+		case line := <-l.queue:
+			reported = l.writeLine(line, reported)
+			continue
+		default:
+		}
+
+		select {
+		case line := <-l.queue:
+			reported = l.writeLine(line, reported)
+		case <-l.stop:
+			if len(l.queue) == 0 {
+				return
+			}
+		}
+	}
+}
+
+// writeLine writes a line, which may block, and then how many were dropped beyond reported. It
+// returns how many dropped lines have been reported.
+func (l *Log) writeLine(line []byte, reported uint64) uint64 {
+	if _, err := l.out.Write(line); err != nil {
+		l.dropped.Add(1)
+		return reported
+	}
+	dropped := l.dropped.Load()
+	if dropped > reported {
+		l.direct.Warn("log lines were dropped, since nobody read them", "lines", dropped-reported)
+	}
+	return dropped
+}
+
+// limits has a limit for each message.
+type limits struct {
+	suppressed atomic.Uint64
+
+	mu       sync.Mutex
+	messages map[string]*limit
+}
+
+// limit is the limit of one message.
+type limit struct {
+	limiter    *rate.Limiter
+	suppressed int // since the last line
+}
+
+// allow reports whether a line with the message may be logged, and how many were suppressed since the
+// last one.
+func (l *limits) allow(message string) (suppressed int, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.messages == nil {
+		l.messages = map[string]*limit{}
+	}
+	if l.messages[message] == nil && len(l.messages) >= maxMessages {
+		message = ""
+	}
+	m := l.messages[message]
+	if m == nil {
+		m = &limit{limiter: rate.NewLimiter(limitRate, limitBurst)}
+		l.messages[message] = m
+	}
+
+	if !m.limiter.Allow() {
+		m.suppressed++
+		l.suppressed.Add(1)
+		return 0, false
+	}
+	suppressed, m.suppressed = m.suppressed, 0
+	return suppressed, true
+}
+
+// limited is a handler that drops what exceeds the limit of its message.
+type limited struct {
+	slog.Handler
+	limits *limits
+}
+
+// Handle adds to a line how many like it were suppressed before.
+func (h limited) Handle(ctx context.Context, r slog.Record) error {
+	suppressed, ok := h.limits.allow(r.Message)
+	if !ok {
+		return nil
+	}
+	if suppressed > 0 {
+		r = r.Clone()
+		r.AddAttrs(slog.Int("suppressed", suppressed))
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs keeps the limits.
+func (h limited) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return limited{h.Handler.WithAttrs(attrs), h.limits}
+}
+
+// WithGroup keeps the limits.
+func (h limited) WithGroup(name string) slog.Handler {
+	return limited{h.Handler.WithGroup(name), h.limits}
+}
