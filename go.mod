@@ -24,7 +24,6 @@ require (
 	github.com/google/uuid v1.6.0 // ids of events
 	github.com/klauspost/compress v1.20.3 // zstd and gzip of responses and snapshots
 	github.com/maypok86/otter/v2 v2.4.0 // caches: responses, avatars, rate limit
-	github.com/microcosm-cc/bluemonday v1.0.27 // second allow-list for the HTML of reasons
 	github.com/nats-io/jwt/v2 v2.8.2 // tests: accounts of the documented broker
 	github.com/nats-io/nats-server/v2 v2.15.2 // embedded broker
 	github.com/nats-io/nats.go v1.55.0 // JetStream client
@@ -47,7 +46,6 @@ require (
 
 require (
 	github.com/antithesishq/antithesis-sdk-go v0.8.0-default-no-op // indirect
-	github.com/aymerick/douceur v0.2.0 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/bits-and-blooms/bitset v1.24.2 // indirect
 	github.com/blevesearch/geo v0.2.5 // indirect
@@ -77,7 +75,6 @@ require (
 	github.com/goccy/go-json v0.10.5 // indirect
 	github.com/golang/snappy v1.0.0 // indirect
 	github.com/google/go-tpm v0.9.8 // indirect
-	github.com/gorilla/css v1.0.1 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/klauspost/cpuid/v2 v2.3.0 // indirect
 	github.com/kylelemons/godebug v1.1.0 // indirect

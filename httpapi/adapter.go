@@ -4,9 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -28,12 +26,8 @@ func (p *Public) adapt(route string, h handler) gin.HandlerFunc {
 		p.metrics.begun.Add(1)
 		var a respond.Response
 		defer p.finish(c, route, m, start, &a)
-		answered := h
-		if disguised(c.Request.URL) {
-			answered = p.unknownPath
-		}
 		var err error
-		a, err = answered(c)
+		a, err = h(c)
 		if err != nil {
 			p.fail(c, route, a, err)
 			return
@@ -42,13 +36,6 @@ func (p *Public) adapt(route string, h handler) gin.HandlerFunc {
 			p.fail(c, route, respond.Response{}, err)
 		}
 	}
-}
-
-// disguised reports whether a path is /api/… only after percent-decoding, or has an encoded slash.
-// gin would match such a path, although a proxy's rules for a prefix do not
-// (httpapi/CONTRACT.md#errors).
-func disguised(u *url.URL) bool {
-	return u.RawPath != "" && (strings.HasPrefix(u.Path, "/api/") && !strings.HasPrefix(u.RawPath, "/api/") || strings.Contains(strings.ToLower(u.RawPath), "%2f"))
 }
 
 // limitedBy applies a rate limit, if there is one, before h.
@@ -82,15 +69,11 @@ func (p *Public) finish(c *gin.Context, route string, m *routeMetrics, start tim
 	v := recover()
 	p.metrics.ended.Add(1)
 	defer func() { // also if the connection is closed
-		took := time.Since(start)
-		making := took // a client that takes its answer slowly makes no server slow
+		making := time.Since(start) // a client that takes its answer slowly makes no server slow
 		if !a.Made.IsZero() {
 			making = a.Made.Sub(start)
 		}
 		m.observe(c.Writer.Status(), c.Writer.Header(), c.GetHeader(minSeqHeader) != "", making)
-		if p.requestLog {
-			p.logRequest(c, route, took)
-		}
 	}()
 	if v != nil {
 		p.recovered(c, route, v)
@@ -141,32 +124,6 @@ func (p *Public) fail(c *gin.Context, route string, with respond.Response, err e
 	}
 	a.Body = respond.NewBody(body)
 	_ = p.sender.Send(c, &a) // a response without a tag cannot fail
-}
-
-// logRequest logs one request (Config.RequestLog).
-func (p *Public) logRequest(c *gin.Context, route string, took time.Duration) {
-	attrs := []slog.Attr{slog.String("route", route), slog.Int("status", c.Writer.Status()),
-		slog.Float64("ms", float64(took.Microseconds())/1000)}
-	if id := c.GetHeader("X-Request-Id"); isRequestID(id) {
-		attrs = append(attrs, slog.String("requestId", id))
-	}
-	p.logger.LogAttrs(c.Request.Context(), slog.LevelInfo, "request", attrs...)
-}
-
-// isRequestID reports whether s is an id as proxies make them: 8 to 64 letters, digits, '-', '_'
-// and '.', and not only digits, as ids of people are.
-func isRequestID(s string) bool {
-	letter := false
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c >= '0' && c <= '9', c == '-', c == '_', c == '.':
-		case c|0x20 >= 'a' && c|0x20 <= 'z':
-			letter = true
-		default:
-			return false
-		}
-	}
-	return letter && len(s) >= 8 && len(s) <= 64
 }
 
 // logFailure logs an error with its route. It never logs a query or an id, since those are about

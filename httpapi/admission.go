@@ -34,8 +34,7 @@ type state struct {
 	// staleSince is when stale data was last known to be complete, if a page of the site has to
 	// show that; else zero.
 	staleSince time.Time
-	month      readmodel.Month // the current month, for pages of the site
-	room       *respond.Room   // of the response, for what builds it
+	room       *respond.Room // of the response, for what builds it
 }
 
 // withHeaders returns a with the headers of the state.

@@ -1,8 +1,9 @@
+//go:build nightly
+
 package httpapi
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"html"
 	"io"
@@ -12,18 +13,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
-	"example.org/registry/httpapi/apidoc"
 )
 
 // What people write clients with takes openapi.yaml: a linter, a generator of TypeScript, one of
@@ -96,32 +96,6 @@ func writeFile(t testing.TB, dir, name, text string) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 }
 
-// The linter finds nothing, not even a warning, and would have found an operation without an id.
-func TestLinter(t *testing.T) {
-	eventstest.Long(t)
-	t.Parallel()
-	redocly := npmProgram(t, "redocly")
-	lint := func(document string, status int) int {
-		dir := t.TempDir()
-		writeFile(t, dir, "openapi.yaml", document)
-		text := output(t, dir, status, redocly, "lint", "--extends=recommended-strict", "--format=json", "openapi.yaml")
-		var found struct {
-			Problems []struct{ RuleID, Message string }
-		}
-		if err := json.Unmarshal([]byte(text), &found); err != nil {
-			t.Fatalf("%v: %s", err, text)
-		}
-		if status == 0 && len(found.Problems) > 0 {
-			t.Error(text)
-		}
-		return len(found.Problems)
-	}
-	lint(openAPIFile, 0)
-	if n := lint(strings.Replace(openAPIFile, "      operationId: check\n", "", 1), 1); n != 1 {
-		t.Errorf("%d problems found where an operationId is missing", n)
-	}
-}
-
 // An example of every status that the tests can cause, for programs in typed languages: paths of
 // GET requests.
 func typedRequests(c *contract) (targets []string) {
@@ -141,7 +115,6 @@ func typedRequests(c *contract) (targets []string) {
 // The TypeScript types made of the document fit the responses: a program that assigns each response
 // to the type of its path and status compiles, and one that assigns another value does not.
 func TestTypeScript(t *testing.T) {
-	eventstest.Long(t)
 	t.Parallel()
 	generate, tsc := npmProgram(t, "openapi-typescript"), npmProgram(t, "tsc")
 	f := serve(t)
@@ -196,7 +169,6 @@ export const ids: paths["/api/check/batch"]["get"]["parameters"]["query"]["ids"]
 // The Go client that is generated from the document calls every operation, and its types are those
 // of the answers.
 func TestGoClient(t *testing.T) {
-	eventstest.Long(t)
 	t.Parallel()
 	f := serve(t)
 	const source = "testdata/goclient"
@@ -212,137 +184,40 @@ func TestGoClient(t *testing.T) {
 	output(t, dir, 0, "go", "run", ".", "http://"+f.addr)
 }
 
-// exampleID is whom the examples of the page ask for.
-const exampleID = "99016474520097277832"
-
-// The examples of the page /api are run as they stand on it, with the address that it was asked at,
-// against a server in each of its states.
+// The examples of the page /api are run as they stand on it.
 func TestExamplesOfTheAPIPage(t *testing.T) {
-	eventstest.Long(t)
-	t.Parallel()
 	f := serve(t, withSite)
-	front := newExampleFront(t, f)
-	dir := t.TempDir()
-	page := f.getFrom(t, front.URL+"/api")
+	page, dir := f.getFrom(t, "http://"+f.addr+"/api"), t.TempDir()
 	for _, language := range []string{"sh", "mjs", "py", "go"} {
-		code := exampleOf(t, page, "check-"+language)
-		if !strings.Contains(code, front.URL+"/api/check?id=") || !strings.Contains(code, exampleID) {
-			t.Errorf("%s does not ask at %s for %s:\n%s", language, front.URL, exampleID, code)
-		}
-		writeFile(t, dir, "check."+language, code)
+		writeFile(t, dir, "check."+language, exampleOf(t, page, language))
 	}
-	output(t, dir, 0, program(t, "go"), "build", "-o", "check", "check.go")
-	languages := map[string][]string{
-		"Go": {filepath.Join(dir, "check")}, "JavaScript": {program(t, "node"), "check.mjs"}, "Python": {program(t, "python3"), "check.py"},
+	list := func(verified bool) {
+		f.apply(events.Entry{Revision: 1, List: events.Servers, EntryID: "e", ChatID: "99016474520097277832", Name: "x", Verified: verified, ReportID: "v", ReportedAt: asOf()})
 	}
-	curl := []string{program(t, "sh"), "check.sh"}
-	program(t, "curl")
-	listed := func(l events.List, verified bool) func() {
-		return func() {
-			f.apply(events.Entry{Revision: 1, List: l, EntryID: "demo-01647", ChatID: exampleID, Name: "Darmowe Nitro PL", Verified: verified,
-				Reason: "Serwer sprzedaje konto z rangą za 35 zł, a zgłoszenia o braku towaru są usuwane razem z kontem zgłaszającego.",
-				Proofs: events.Proofs{ID: "Z-101647"}, ReportID: "Z-101647", ReportedAt: asOf()})
-		}
-	}
-	delisted := func(l events.List) {
-		f.apply(events.Delisting{Revision: 1, Time: eventstest.Start(), List: l, EntryID: "demo-01647"})
-	}
-	for _, c := range []struct {
-		name, want string
-		state      func()
+	for _, state := range []struct {
+		says   string // "" for a failure
+		change func()
 	}{
-		{"nobody", "brak wpisu", func() {}},
-		{"risk", "powiadom moderatora", listed(events.Scammers, false)},
-		{"verified", "ostrzeż", listed(events.Scammers, true)},
-		{"risky server", "powiadom moderatora", func() { delisted(events.Scammers); listed(events.Servers, false)() }},
-		{"verified server", "ostrzeż", listed(events.Servers, true)},
-		{"trusted", "brak wpisu", func() { delisted(events.Servers); listed(events.Legit, true)() }},
-		{"loading", "nie wiadomo", func() { f.set(func(r *Readiness) { r.Ready = false }) }},
-		{"another server", "nie wiadomo", func() { front.answer("<html>Zaloguj się do sieci</html>") }},
-		{"no results", "nie wiadomo", func() { front.answer("{}") }},
-		{"no answer", "nie wiadomo", front.Close},
+		{"brak wpisu", func() {}},
+		{"powiadom moderatora", func() { list(false) }},
+		{"ostrzeż", func() { list(true) }},
+		{"", func() { f.set(func(r *Readiness) { r.Ready = false }) }},
 	} {
-		c.state()
-		for language, command := range languages {
-			if got := strings.TrimSpace(output(t, dir, 0, command[0], command[1:]...)); got != c.want {
-				t.Errorf("%s: %s says %q, want %q", c.name, language, got, c.want)
+		state.change()
+		for _, command := range [][]string{{"node", "check.mjs"}, {"python3", "check.py"}, {"go", "run", "check.go"}, {"sh", "check.sh"}} {
+			cmd := exec.CommandContext(t.Context(), program(t, command[0]), command[1:]...)
+			cmd.Dir = dir
+			out, _ := cmd.Output() // scripts end with an error where nothing is known
+			says := strings.HasPrefix(string(out), state.says) && state.says != ""
+			if command[0] == "sh" {
+				says = strings.Contains(string(out), `"results"`)
 			}
-		}
-		got := strings.TrimSpace(output(t, dir, 0, curl[0], curl[1:]...))
-		switch want := f.fetch(t, http.MethodGet, "/api/check?id="+exampleID).body; {
-		case c.name == "loading" || c.name == "no answer":
-			if got != c.want {
-				t.Errorf("%s: curl says %q, want %q", c.name, got, c.want)
-			}
-		case c.want != "nie wiadomo" && got != want:
-			t.Errorf("%s: curl says %q, want %q", c.name, got, want)
-		}
-		if c.name == "verified server" && !sameJSON(t, got, exampleOf(t, page, "json")) {
-			t.Errorf("the sample answer is not that of a server: %s", got)
-		}
-	}
-}
-
-// The examples of the page /api ask nothing where the id was lost, and do not say that nobody is
-// listed.
-func TestExamplesOfTheAPIPageGuardThemselves(t *testing.T) {
-	eventstest.Long(t)
-	t.Parallel()
-	f := serve(t, withSite)
-	front := newExampleFront(t, f)
-	page := f.getFrom(t, front.URL+"/api")
-	front.answer(`{"results":[]}`) // as a service that knows nothing of lost values
-	lost := map[string][]string{   // as each language writes them; exampleID in quotes stands for a good one
-		"mjs": {"undefined", "null", "NaN", "{}", "[]", `""`, `"undefined"`, `"[object Object]"`, `" "`, exampleID, `"` + exampleID + `\n"`},
-		"py":  {"None", `float("nan")`, "{}", `""`, `"None"`, `" "`, `"` + exampleID + `\n"`},
-		"go":  {`""`, `"nil"`, `"<nil>"`, `" "`, `"` + exampleID + `\n"`},
-		"sh":  {`''`, `'null'`, `' '`, `"$nothing"`},
-	}
-	commands := map[string][]string{
-		"mjs": {program(t, "node"), "check.mjs"}, "py": {program(t, "python3"), "check.py"}, "go": {program(t, "go"), "run", "check.go"}, "sh": {program(t, "sh"), "check.sh"},
-	}
-	program(t, "curl")
-	for language, values := range lost {
-		code, dir := exampleOf(t, page, "check-"+language), t.TempDir()
-		quoted := `"` + exampleID + `"`
-		if language == "sh" {
-			quoted = "'" + exampleID + "'"
-		}
-		for _, value := range append(values, quoted) {
-			writeFile(t, dir, "check."+language, strings.ReplaceAll(code, quoted, value))
-			asked, want := front.asked.Load(), "nie wiadomo"
-			if value == quoted {
-				asked, want = asked+1, map[bool]string{true: `{"results":[]}`, false: "brak wpisu"}[language == "sh"]
-			}
-			if got := strings.TrimSpace(output(t, dir, 0, commands[language][0], commands[language][1:]...)); got != want || front.asked.Load() != asked {
-				t.Errorf("%s: check(%s) says %q, want %q, after %d requests", language, value, got, want, front.asked.Load()-asked)
+			if says != (state.says != "") {
+				t.Errorf("%s says %q, want %q", command[1], out, state.says)
 			}
 		}
 	}
 }
-
-// exampleFront is a server in front of f that can answer something else.
-type exampleFront struct {
-	*httptest.Server
-	instead atomic.Pointer[string] // nil: f answers
-	asked   atomic.Int64
-}
-
-func newExampleFront(t *testing.T, f *fixture) *exampleFront {
-	front := &exampleFront{}
-	front.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		front.asked.Add(1)
-		if text := front.instead.Load(); text != nil {
-			_, _ = io.WriteString(w, *text)
-			return
-		}
-		f.public.ServeHTTP(w, r)
-	}))
-	t.Cleanup(front.Close)
-	return front
-}
-
-func (f *exampleFront) answer(text string) { f.instead.Store(&text) }
 
 // exampleOf is the text of an example of a page.
 func exampleOf(t *testing.T, page, name string) string {
@@ -353,17 +228,6 @@ func exampleOf(t *testing.T, page, name string) string {
 		t.Fatalf("no example %q on the page", name)
 	}
 	return html.UnescapeString(regexp.MustCompile(`</?span[^>]*>`).ReplaceAllString(code, ""))
-}
-
-func sameJSON(t *testing.T, a, b string) bool {
-	t.Helper()
-	var values [2]any
-	for i, text := range []string{a, b} {
-		if err := json.Unmarshal([]byte(text), &values[i]); err != nil {
-			t.Fatalf("%v: %s", err, text)
-		}
-	}
-	return reflect.DeepEqual(values[0], values[1])
 }
 
 // getFrom is the body at an address that leads to f.
@@ -379,36 +243,100 @@ func (f *fixture) getFrom(t *testing.T, address string) string {
 	return string(text)
 }
 
-// The page names the address of the service: the configured one, or that of the request.
-func TestAPIPageNamesTheAddress(t *testing.T) {
-	t.Parallel()
-	bare, based := serve(t, withSite), serve(t, withSite, func(c *Config) { c.BaseURL = "https://rejestr.example/" })
-	for _, c := range []struct {
-		f                 *fixture
-		host, proto, want string
-	}{
-		{bare, "", "", "http://" + bare.addr}, {bare, "rejestr.example:8443", "https", "https://rejestr.example:8443"},
-		{bare, "[::1]:8080", "http", "http://[::1]:8080"}, {bare, "REJESTR.example", "ftp", "http://REJESTR.example"},
-		{bare, `a"b`, "", apidoc.Address}, {bare, "a<b", "", apidoc.Address}, {based, "other.example", "http", "https://rejestr.example"},
-	} {
-		req := mustRequest("/api")
-		if req.Host = c.f.addr; c.host != "" {
-			req.Host = c.host
+// botFront answers bots as the vectors say, and knows whom they named.
+type botFront struct {
+	f       *fixture
+	answers []vectorAnswers
+
+	mu     sync.Mutex
+	asked  map[string]int // paths of ranges, conditional or not
+	known  int            // answered with 304
+	named  map[string]int // ids of checks
+	faults []string
+}
+
+func (b *botFront) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	given := httptest.NewRecorder()
+	b.f.public.ServeHTTP(given, r)
+	var instead *vectorAnswer
+	id := r.URL.Query().Get("id")
+	switch prefix, ofRange := strings.CutPrefix(r.URL.Path, "/api/ranges/"); {
+	case ofRange:
+		b.asked[prefix]++
+		for _, a := range b.answers {
+			if a.Range != nil && prefixOf(a.ID) == prefix {
+				instead = a.Range
+			}
 		}
-		if c.proto != "" {
-			req.Header.Set("X-Forwarded-Proto", c.proto)
+	case r.URL.Path == "/api/check":
+		b.named[id]++
+		if r.Header.Get("Registry-Min-Sequence") == "" {
+			b.faults = append(b.faults, "a check that may be older than its range")
 		}
-		a := httptest.NewRecorder()
-		c.f.public.ServeHTTP(a, req)
-		if n := strings.Count(a.Body.String(), c.want+"/api/check?id="); n < 5 {
-			t.Errorf("%q %q: %d times %s", c.host, c.proto, n, c.want)
+		for _, a := range b.answers {
+			if a.ID == id {
+				instead = a.Check
+			}
 		}
-		cache := "private, max-age=300"
-		if c.f == based {
-			cache = "public, max-age=300"
+	default:
+		b.faults = append(b.faults, r.URL.Path)
+	}
+	status, body, age := given.Code, given.Body.String(), new(int)
+	if instead != nil {
+		status, age = instead.Status, instead.Age
+		if instead.Body != nil {
+			body = *instead.Body
 		}
-		if got := a.Header().Get("Cache-Control"); got != cache {
-			t.Errorf("%q: Cache-Control %q", c.host, got)
+	}
+	maps.Copy(w.Header(), given.Header())
+	w.Header().Del("Content-Length")
+	w.Header().Del("Registry-As-Of")
+	if age != nil {
+		w.Header().Set("Registry-As-Of", time.Now().UTC().Add(-time.Duration(*age)*time.Second).Format("2006-01-02T15:04:05.000Z07:00"))
+	}
+	if status == http.StatusNotModified {
+		b.known++
+		body = ""
+	}
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, body)
+}
+
+func (b *botFront) reset() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.asked, b.named, b.known, b.faults = map[string]int{}, map[string]int{}, 0, nil
+}
+
+// The programs for ranges say what the vectors want, name nobody who is on no list, ask nothing where
+// the id was lost, and ask for no range twice.
+func TestRangePrograms(t *testing.T) {
+	v, _ := readVectors(t)
+	front := &botFront{f: serveVectors(t, v), answers: v.Answers}
+	server := httptest.NewServer(front)
+	defer server.Close()
+	for name, interpreter := range map[string]string{"ranges.mjs": "node", "ranges.py": "python3"} {
+		dir := t.TempDir()
+		writeFile(t, dir, name, front.f.getFrom(t, server.URL+"/boty/"+name))
+		args := []string{name}
+		for _, a := range v.Answers {
+			args = append(args, a.ID)
+		}
+		front.reset()
+		stdout, stderr := outputs(t, dir, 0, program(t, interpreter), args...)
+		said := strings.Split(strings.TrimSpace(stdout), "\n")
+		for i, a := range v.Answers {
+			if want := a.ID + " " + a.Verdict; strings.TrimSpace(said[i]) != strings.TrimSpace(want) {
+				t.Errorf("%s, %s: says %q, want %q\n%s", name, a.Name, said[i], want, stderr)
+			}
+			if asks := front.named[a.ID] > 0; asks != a.Asks || front.asked[prefixOf(a.ID)] > 1 {
+				t.Errorf("%s, %s: named in a check: %v, %d requests for the range", name, a.Name, asks, front.asked[prefixOf(a.ID)])
+			}
+		}
+		if len(front.faults) > 0 {
+			t.Error(name, front.faults)
 		}
 	}
 }

@@ -52,7 +52,7 @@
 //	ids                           100 ids, query 4,096 bytes    compared as they are
 //	q                             100                           ~1,800 folded; admission, 2 s, 5 suggestions
 //	numbers, choices              300                           6 digits (a sequence 19), a word of a list
-//	request headers               16 KiB in all, with the path  read once, left to right, and not kept; X-Request-Id: 64 bytes in a log
+//	request headers               16 KiB in all, with the path  read once, left to right, and not kept
 //	the person check              300                           package paste
 //	chat ids, names, reasons      64, 200, 20,000 bytes         package events; rendering: package readmodel
 //	messages of the stream        256 KiB, 8 MiB in flight      package projector
@@ -69,7 +69,7 @@
 //
 //	public.go                                    routes
 //	lists.go, batch.go, ranges.go, ranked.go, changes.go, donations.go, status.go, avatar.go, site.go,
-//	news.go, record.go, apipage.go, documents.go handlers, each in the file of its subject
+//	apipage.go, documents.go                     handlers, each in the file of its subject
 //	follow.go                                    those who wait for changes or follow them
 //	params.go                                    what a request asks for
 //	admission.go, health.go                      whether, and from which state, it is answered
@@ -84,6 +84,6 @@
 //
 // Next to this package are respond (how responses are sent), body (the JSON of entries), wire
 // (connections), upstream (status probes and avatars), site (pages), paste (the parsing of pasted
-// searches), verdict (the verdict on them), apidoc (openapi.yaml as a page) and admin (the
+// searches), verdict (the verdict on them) and admin (the
 // operators' listener).
 package httpapi

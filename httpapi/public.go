@@ -21,7 +21,6 @@ import (
 	"example.org/registry/httpapi/respond"
 	"example.org/registry/httpapi/site"
 	"example.org/registry/httpapi/upstream"
-	"example.org/registry/httpapi/uptime"
 )
 
 // Config configures the public API. Health is required, with its Reader and Readiness.
@@ -69,10 +68,6 @@ type Config struct {
 	// StaleIfError is how long shared caches may serve an old list while no origin responds, in
 	// whole seconds. Health's MaxStaleness bounds it. Zero means not at all.
 	StaleIfError time.Duration
-	// RequestLog makes Logger receive a line for each request: its route, its status, how long the
-	// response took, and the X-Request-Id of the proxy. Queries, ids and addresses are about people
-	// and never logged.
-	RequestLog bool
 	// MaxFollowers is how many clients may wait for changes at once, and separately how many may
 	// follow the feed as events. No client address, if it is known, gets more than a quarter
 	// of either. Zero allows none.
@@ -82,8 +77,6 @@ type Config struct {
 	AnswerMemory int64
 	// Status configures the probes of /api/status. Zero probes nothing, and no component is ok.
 	Status upstream.StatusConfig
-	// Uptime configures where the history of the status is stored. Zero means in memory.
-	Uptime uptime.Config
 	// Ranked returns the index of ranked search, or nil while there is none. If Ranked is nil,
 	// there never is one.
 	Ranked func() RankedIndex
@@ -124,14 +117,12 @@ func (cfg *Config) check() error {
 type Public struct {
 	engine      *gin.Engine
 	logger      *slog.Logger
-	requestLog  bool
 	metrics     *metrics
 	sender      *respond.Sender
 	answers     *respond.Budget
 	listCache   *respond.Policy
 	checkCache  *respond.Policy
 	feedCache   *respond.Policy
-	recordCache *respond.Policy
 	gate        gate
 	followers   *followers
 	searches    *searches
@@ -142,8 +133,6 @@ type Public struct {
 	bodies      *respond.Cache[query]
 	routeCount  uint8 // of cacheable routes; fixed after construction
 	upstreams   *upstream.Services
-	uptime      *uptime.Recorder
-	began       time.Time
 	site        *site.Site // nil: none
 	pastes      *paste.Reader
 	sitePaths   map[string]bool // of pages; fixed after construction
@@ -160,11 +149,9 @@ func NewPublic(cfg Config) (*Public, error) {
 	p := &Public{
 		engine:      newEngine(),
 		logger:      logger,
-		requestLog:  cfg.RequestLog,
 		listCache:   listPolicy(cfg.StaleIfError, cfg.Health.MaxStaleness),
 		checkCache:  respond.Cached("public, s-maxage=10"),
 		feedCache:   respond.Cached("public, s-maxage=5"),
-		recordCache: respond.Cached("public, s-maxage=3600"),
 		gate:        gate{health: cfg.Health, wait: maxMinWait, waiting: waitingPlaces(maxWaiting, "sequence")},
 		followers:   newFollowers(cfg.Health, waitingPlaces(cfg.MaxFollowers, "changes"), waitingPlaces(cfg.MaxFollowers, "events")),
 		searches:    newSearches(),
@@ -172,7 +159,6 @@ func NewPublic(cfg Config) (*Public, error) {
 		limit:       newRateLimit(1, cfg.RateLimit, cfg.TrustedProxies),
 		preflight:   respond.NewPreflight(),
 		sitePaths:   map[string]bool{},
-		began:       time.Now(),
 		rankedIndex: cfg.Ranked,
 		pastes:      paste.NewReader(paste.Config{BaseURL: cfg.BaseURL}),
 	}
@@ -187,8 +173,6 @@ func NewPublic(cfg Config) (*Public, error) {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}
 	p.metrics = newMetrics(cfg.Metrics, refused, &p.gate, p.searches, p.bodies, p.followers, p.answers)
-	cfg.Uptime.Logger = p.logger
-	p.uptime = uptime.NewRecorder(cfg.Uptime)
 	cfg.Status.Database = databaseCheck(cfg.Status.Database, cfg.Health)
 	p.upstreams, err = upstream.New(upstream.Config{Status: cfg.Status, Avatars: cfg.Avatars, Turn: p.turn, Room: p.answers.Reserve, Metrics: cfg.Metrics, Logger: p.logger})
 	if err != nil {
@@ -202,16 +186,6 @@ func NewPublic(cfg Config) (*Public, error) {
 
 // ServeHTTP serves one request.
 func (p *Public) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.engine.ServeHTTP(w, r) }
-
-// RecordStatus probes the components every minute until ctx ends, for the history on the page
-// /status. It saves the history before it returns.
-func (p *Public) RecordStatus(ctx context.Context) {
-	p.uptime.Run(ctx, func(ctx context.Context) {
-		if round, err := p.upstreams.Status(ctx); err == nil {
-			p.record(round)
-		}
-	})
-}
 
 // EndFollowing responds to all clients that wait for changes, ends all streams, and refuses new
 // ones. Call it before shutting down the server, which waits for them.
@@ -254,16 +228,12 @@ func (p *Public) routes(cfg Config) error {
 	p.get("/api/changes", p.feed)
 	p.get("/api/changes/:epoch", p.changes())
 	p.get("/api/changes/:epoch/events", p.stream)
-	p.get("/api/record", p.ownRecord)
 	p.get("/api/search", p.ranked)
 	p.get("/api/donate/status", p.donation)
 	p.get("/api/status", p.status)
 	// A page without its pictures looks broken, so they have a limit of their own.
 	p.pictures = newRateLimit(bounds.MaxLimit, cfg.RateLimit, cfg.TrustedProxies)
 	p.unlimited(avatars+":chatUserId", limitedBy(p.pictures, p.avatar))
-	if cfg.ProofsURL == "" && cfg.Demo != nil && cfg.Site {
-		cfg.ProofsURL = site.DemoProofsPath
-	}
 	if cfg.ProofsURL != "" {
 		p.get("/proofs/:id", proofs(strings.TrimSuffix(cfg.ProofsURL, "/")))
 	}

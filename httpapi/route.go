@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -38,10 +37,9 @@ type query struct {
 	batch   []batchID
 	bucket  int       // of chat ids, from 0
 	feed    feedQuery // of changes
-	news    newsQuery
-	entry   string // the entry id that the path names
-	person  person // of the person check
-	indexed bool   // search engines may show the page
+	entry   string    // the entry id that the path names
+	person  person    // of the person check
+	indexed bool      // search engines may show the page
 }
 
 // page returns the kind of page of the response to q.
@@ -84,7 +82,6 @@ func (p *Public) cacheable(r *route) handler {
 		}
 		if r.html {
 			at.staleSince = staleSince(at.headers.Time)
-			at.month = readmodel.MonthOf(time.Now())
 		}
 		tags := r.tag(at, saved.Query)
 		if tags == nil {

@@ -45,15 +45,12 @@ func (p *Public) siteRoutes(cfg Config) (err error) {
 	}
 	p.sitePage("/szukaj", p.searchPage)
 	p.sitePage("/status", p.statusPage)
-	p.sitePage(site.NewsPath, p.newsRoute(&route{html: true}, p.site.News))
-	p.get(site.FeedPath, p.newsRoute(&route{media: []string{"application/atom+xml; charset=utf-8"}}, p.site.Feed))
-	p.sitePage(site.AboutPath, p.aboutPage)
-	if cfg.Demo != nil {
-		p.sitePage(site.DemoAppealPath, p.standIn(site.DemoAppealPath))
-		p.sitePage(site.DemoReportsPath, p.standIn(site.DemoReportsPath))
-		p.get(site.DemoProofsPath+"/:id", p.standIn(site.DemoProofsPath))
+	about, err := p.site.About(nil)
+	if err != nil {
+		return err
 	}
-	if err := p.apiPages(strings.TrimSuffix(cfg.BaseURL, "/")); err != nil {
+	p.sitePage(site.AboutPath, always(pageDocument("public, max-age=300", about)))
+	if err := p.developerPages(strings.TrimSuffix(cfg.BaseURL, "/")); err != nil {
 		return err
 	}
 	p.get("/.well-known/security.txt", p.securityTxt(cfg))
@@ -78,7 +75,7 @@ func (p *Public) listPage(l events.List) handler {
 			return q, err
 		},
 		tag: func(at state, q *query) *respond.Tags {
-			return p.pageTags(at.view.ListTag(&q.list)+monthTag(at), at.staleSince)
+			return p.pageTags(at.view.ListTag(&q.list), at.staleSince)
 		},
 		build: func(ctx context.Context, at state, q *query, dst []byte) ([]byte, error) {
 			found, totals, err := p.searchList(ctx, at.view, q.list)
@@ -88,45 +85,10 @@ func (p *Public) listPage(l events.List) handler {
 			if err := at.room.Take(body.Size(found.Rows)); err != nil {
 				return nil, err
 			}
-			return p.site.List(dst, site.ListPage{Query: q.list, Found: found, Totals: totals, Reports: reports(at, l), AsOf: at.staleSince})
+			return p.site.List(dst, site.ListPage{Query: q.list, Found: found, Totals: totals, AsOf: at.staleSince})
 		},
 	})
 }
-
-// aboutPage serves GET /o-rejestrze. Until the data is loaded it omits the registry's record: who
-// runs the registry, and where to appeal, is always shown.
-func (p *Public) aboutPage(*gin.Context) (respond.Response, error) {
-	var record *site.Record
-	now := time.Now()
-	if view, _, err := p.gate.health.View(); err == nil {
-		record = &site.Record{OldestUnverified: oldestUnverified(view)}
-		accusing := []events.List{events.Scammers, events.Servers}
-		record.Reports = reports(state{view: view, month: readmodel.MonthOf(now)}, accusing...)
-		record.Reports.Gone = make([]int32, site.ChartMonths)
-		for _, l := range accusing {
-			for i, n := range view.Delistings(l, record.Reports.Last, site.ChartMonths) {
-				record.Reports.Gone[i] += n
-			}
-		}
-	}
-	page, err := p.site.About(nil, record, now)
-	return pageDocument("public, max-age=300", page), err
-}
-
-// reports counts the reports of the months in a chart.
-func reports(at state, lists ...events.List) site.Reports {
-	r := site.Reports{Last: at.month, Counts: make([]readmodel.Reports, site.ChartMonths)}
-	for _, l := range lists {
-		for i, n := range at.view.Reports(l, r.Last, len(r.Counts)) {
-			r.Counts[i].Verified += n.Verified
-			r.Counts[i].Risk += n.Risk
-		}
-	}
-	return r
-}
-
-// monthTag is the part of a page's tag that names the last month of its chart.
-func monthTag(at state) string { return "-" + strconv.FormatInt(int64(at.month), 36) }
 
 // entryPages is the path of the pages of entries. Their failures are pages as well.
 const entryPages = "/wpis/"
@@ -179,14 +141,14 @@ func (p *Public) checkPage() handler {
 			return q, err
 		},
 		tag: func(at state, q *query) *respond.Tags {
-			content := at.view.CheckTag() + monthTag(at)
+			content := at.view.CheckTag()
 			if !q.person.empty() && q.person.isSearch() {
 				content += p.indexTag(at.view)
 			}
 			return p.pageTags(content, at.staleSince)
 		},
 		build: func(ctx context.Context, at state, q *query, dst []byte) (_ []byte, err error) {
-			page := site.CheckPage{Reports: reports(at, events.Scammers, events.Servers), AsOf: at.staleSince}
+			page := site.CheckPage{AsOf: at.staleSince}
 			for i, l := range events.Lists() {
 				page.Entries[i] = at.view.NumEntries(l)
 			}
@@ -303,20 +265,6 @@ func (p *Public) pageMeant(path string) string {
 		return ""
 	}
 	return meant
-}
-
-// standIn serves a stand-in of a demonstration for a page of the moderators'.
-func (p *Public) standIn(path string) handler {
-	return func(c *gin.Context) (respond.Response, error) {
-		number := cmp.Or(c.Param("id"), c.Query("nr"))
-		if !events.IsID(number) {
-			number = ""
-		}
-		page, err := p.site.StandIn(nil, path, number)
-		a := pageDocument("public, max-age=300", page)
-		a.Page = respond.HiddenPage
-		return a, err
-	}
 }
 
 // failsAsPage reports whether people see the failure as a page: on pages, and on unknown paths

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -11,7 +10,6 @@ import (
 	"example.org/registry/httpapi/respond"
 	"example.org/registry/httpapi/site"
 	"example.org/registry/httpapi/upstream"
-	"example.org/registry/httpapi/uptime"
 )
 
 // statusBody is the body of GET /api/status.
@@ -52,7 +50,7 @@ func (p *Public) statusPage(c *gin.Context) (respond.Response, error) {
 	}
 	checks := make([]site.Component, len(round.Components))
 	for i, c := range round.Components {
-		checks[i] = site.Component{ID: c.ID, Checked: c.Configured, OK: c.OK, Latency: c.Latency, History: p.uptime.Of(c.ID, round.CheckedAt)}
+		checks[i] = site.Component{ID: c.ID, Checked: c.Configured, OK: c.OK, Latency: c.Latency}
 	}
 	_, _, notReady := p.gate.health.View()
 	page, err := p.site.Append(nil, "status", site.StatusPage(checks, notReady == nil, round.CheckedAt))
@@ -64,29 +62,7 @@ func (p *Public) latestRound(c *gin.Context) (*upstream.Status, error) {
 	if err := readParams(c.Request.URL.RawQuery).err; err != nil {
 		return nil, err
 	}
-	round, err := p.upstreams.Status(c.Request.Context())
-	if err == nil {
-		p.record(round)
-	}
-	return round, err
-}
-
-// startsWithin is how long a start may take before it counts as a failure in the history of the
-// status.
-const startsWithin = time.Minute
-
-// record adds a round to the history of the status.
-func (p *Public) record(round *upstream.Status) {
-	if p.gate.ready() == 0 && time.Since(p.began) < startsWithin {
-		return
-	}
-	var checks []uptime.Check
-	for _, c := range round.Components {
-		if c.Configured {
-			checks = append(checks, uptime.Check{ID: c.ID, OK: c.OK, Latency: c.Latency})
-		}
-	}
-	p.uptime.Record(round.CheckedAt, checks)
+	return p.upstreams.Status(c.Request.Context())
 }
 
 // databaseCheck returns a check that is false whenever responses are old or there are none

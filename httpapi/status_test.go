@@ -3,14 +3,9 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
-	"net/http"
-	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"example.org/registry/httpapi/upstream"
 )
@@ -79,25 +74,5 @@ func TestStatusOfDatabase(t *testing.T) {
 		if got.Checks[0].OK != c.ok || asked.Load() != c.asks {
 			t.Errorf("%s: %+v after %d questions", name, got.Checks[0], asked.Load())
 		}
-	}
-}
-
-// The page remembers the rounds that readers cause: but not those in which the process was only
-// starting.
-func TestStatusPageRemembers(t *testing.T) {
-	f := serveSite(t, func(cfg *Config) { cfg.Status.Database = func(context.Context) error { return nil } })
-	f.set(func(s *Readiness) { s.Ready = false })
-	if a := f.fetch(t, http.MethodGet, "/status"); !strings.Contains(a.body, "Rejestr nie odpowiada.") || !strings.Contains(a.body, "Nie ma jeszcze danych") {
-		t.Errorf("while loading: %s", a.body)
-	}
-	f.set(func(s *Readiness) { s.Ready = true })
-	round, err := f.public.upstreams.Status(t.Context())
-	require.NoError(t, err)
-	later := *round
-	later.Components = slices.Clone(round.Components)
-	later.Components[0].OK = true
-	f.public.record(&later)
-	if a := f.fetch(t, http.MethodGet, "/status"); !strings.Contains(a.body, "Dostępność 100%") || strings.Count(a.body, `class="days"`) != 1 {
-		t.Errorf("afterwards: %s", a.body)
 	}
 }

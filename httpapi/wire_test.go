@@ -53,14 +53,11 @@ func TestHeadOnTheWire(t *testing.T) {
 		t.Helper()
 		got := f.rawRequest(t, method+" "+target+" HTTP/1.1\r\nAccept-Encoding: "+encoding+"\r\n"+closing)
 		head, body, _ = strings.Cut(got, "\r\n\r\n")
-		if strings.HasPrefix(target, "/co-nowego") { // its tag has the day, which may end between two requests
-			head = regexp.MustCompile("(?m)^Etag: .*").ReplaceAllString(head, "Etag")
-		}
 		return date.ReplaceAllString(head, ""), body
 	}
 	targets := append(documented(), sitePages()...)
-	targets = append(targets, somebodysPage, "/wpis/scammers/nobody", "/?search=zenon", "/scammers?limit=0", "/nowhere", "/status", "/api", "/boty", "/boty/zakresy", "/boty/discordbot.py", "/opensearch.xml", "/o-rejestrze", "/szukaj",
-		"/szukaj?q=nitro", "/co-nowego", "/co-nowego.atom?od=2026-11-01", "/robots.txt", "/favicon.ico", "/.well-known/security.txt", "/scammers/")
+	targets = append(targets, somebodysPage, "/wpis/scammers/nobody", "/?search=zenon", "/scammers?limit=0", "/nowhere", "/status", "/api", "/boty", "/boty/discordbot.py", "/opensearch.xml", "/o-rejestrze", "/szukaj",
+		"/szukaj?q=nitro", "/robots.txt", "/favicon.ico", "/.well-known/security.txt", "/scammers/")
 	for _, a := range f.public.site.Assets() {
 		targets = append(targets, a.Path)
 	}
@@ -96,9 +93,6 @@ func TestOddRequestsOnTheWire(t *testing.T) {
 		"GET /api/scammers?" + strings.Repeat("x", 4097) + " HTTP/1.1\r\n" + closing: "400",
 		"GET /api/scammers?search=\xff HTTP/1.1\r\n" + closing:                       "400",
 		"GET /api/scammers#top HTTP/1.1\r\n" + closing:                               "404", // a fragment is never sent: it is part of the path
-		"GET /api%2fscammers HTTP/1.1\r\n" + closing:                                 "404", // rules of a proxy for /api/ do not see it
-		"GET /%61pi/scammers HTTP/1.1\r\n" + closing:                                 "404",
-		"GET /api/check%2Fbatch?ids=1 HTTP/1.1\r\n" + closing:                        "404",
 		"OPTIONS * HTTP/1.1\r\n" + closing:                                           "404",
 		"OPTIONS /api/scammers HTTP/1.1\r\n" + closing:                               "405",
 		"CONNECT registry.example:443 HTTP/1.1\r\n" + closing:                        "404",

@@ -125,7 +125,7 @@ func (r *remaining) answer(url string) []byte {
 // answers are what everybody gets who asks for the entry without naming it, and for its words where
 // an answer does not repeat them, so that searches that were remembered are among them.
 func (r *remaining) answers() (all []byte) {
-	targets := []string{"/api/scammers?limit=60", "/scammers", "/wpis/scammers/canary", "/", "/o-rejestrze", "/api/record"}
+	targets := []string{"/api/scammers?limit=60", "/scammers", "/wpis/scammers/canary", "/", "/o-rejestrze"}
 	for _, word := range canaries() {
 		targets = append(targets, "/api/check?search="+word, "/api/scammers?search="+word, "/api/search?q="+word)
 	}

@@ -35,7 +35,6 @@ type serveCmd struct {
 	Contact        cli.Contact   `name:"security-contact" placeholder:"ADDRESS" help:"Where to report vulnerabilities, for security.txt: a mailto:, https: or tel: address (default: security@ the host of --base-url)." group:"Listeners"`
 	Site           bool          `default:"true" negatable:"" help:"Serve pages for people at /, beside the API." group:"Listeners"`
 	RateLimit      float64       `default:"0" help:"Requests per second and client address (IPv6: per /64). 0: no limit." group:"Listeners"`
-	RequestLog     bool          `help:"Log each public request: route, status, milliseconds, and the proxy's X-Request-Id. Never a query, an id or an address." group:"Listeners"`
 	MaxFollowers   int           `default:"1000" help:"Most readers that wait for changes (/api/changes) at once, and most that follow them as events beside these. 0: none." group:"Listeners"`
 	TrustedProxies []cli.Network `placeholder:"CIDR" empty:"" help:"Proxies whose X-Forwarded-For to trust, separated by commas." group:"Listeners"`
 	MaxConnections int           `default:"0" help:"Most public connections at once. 0: as many as the limit of open files allows." group:"Listeners"`
@@ -124,7 +123,6 @@ func (c *serveCmd) Run(p *process) error {
 			Contact:        string(c.Contact),
 			Site:           c.Site,
 			RateLimit:      c.RateLimit,
-			RequestLog:     c.RequestLog,
 			MaxFollowers:   c.MaxFollowers,
 			AnswerMemory:   int64(c.AnswerMemory),
 			TrustedProxies: cli.Prefixes(c.TrustedProxies),

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
-	"time"
 	"unicode/utf8"
 )
 
@@ -23,20 +22,6 @@ var defaultAbout string
 type aboutView struct {
 	Before   template.HTML
 	Sections []aboutSection
-	Record   *recordView // nil until it is known
-}
-
-// Record is the registry's own record.
-type Record struct {
-	Reports          Reports   // and delistings
-	OldestUnverified time.Time // zero if none is pending
-}
-
-// recordView is the record as about.html shows it.
-type recordView struct {
-	Chart   chart
-	Oldest  time.Time
-	Waiting string // how long the oldest report has been pending
 }
 
 // aboutSection is the content below a level-two heading, in the form of an advice.
@@ -60,12 +45,11 @@ func readAbout(markdown string) (v aboutView, err error) {
 	if err := checkMarkdown(markdown, MaxAbout); err != nil {
 		return v, err
 	}
-	policy := newPolicy("tel:")
 	before, sections := cutAt(markdown, "## ")
-	v.Before = renderSafely(policy, before)
+	v.Before = render(before)
 	size := len(v.Before)
 	for _, s := range sections {
-		text, n := renderFolded(policy, s.text)
+		text, n := renderFolded(s.text)
 		size += len(s.title) + n
 		v.Sections = append(v.Sections, aboutSection{s.title, text})
 	}
@@ -91,15 +75,9 @@ func checkMarkdown(markdown string, limit int) error {
 // AboutPath is the path of the page about the registry.
 const AboutPath = "/o-rejestrze"
 
-// About appends the page about the registry: who runs it, what it stores, what the accused can do,
-// and its own record at the time now. A nil record is omitted: the rest must be readable without
-// the data.
-func (s *Site) About(dst []byte, r *Record, now time.Time) ([]byte, error) {
-	v := s.about
-	if r != nil {
-		v.Record = &recordView{Chart: newChart("Zgłoszenia i usunięcia w ostatnich 12 miesiącach", r.Reports, lowChart), Oldest: r.OldestUnverified}
-		v.Record.Waiting = forms{"dzień", "dni", "dni"}.count(int(max(0, now.Sub(r.OldestUnverified)) / (24 * time.Hour)))
-	}
-	return s.Append(dst, "about", Page{Title: "O rejestrze", Path: AboutPath, Canonical: AboutPath, Data: v,
+// About appends the page about the registry: who runs it, what it stores, and what the accused can
+// do. It needs no data.
+func (s *Site) About(dst []byte) ([]byte, error) {
+	return s.Append(dst, "about", Page{Title: "O rejestrze", Path: AboutPath, Canonical: AboutPath, Data: s.about,
 		About: "Kto prowadzi rejestr, skąd są wpisy, co rejestr przechowuje i jak się odwołać."})
 }

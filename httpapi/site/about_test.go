@@ -3,21 +3,13 @@ package site
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"example.org/registry/readmodel"
 )
 
 func about(t *testing.T, cfg Config) string {
 	t.Helper()
-	return aboutWith(t, cfg, nil)
-}
-
-func aboutWith(t *testing.T, cfg Config, r *Record) string {
-	t.Helper()
-	page, err := newWorld(t, cfg).site.About(nil, r, time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC))
+	page, err := newWorld(t, cfg).site.About(nil)
 	require.NoError(t, err)
 	return wellFormedTo(t, MaxPage, string(page))
 }
@@ -54,30 +46,6 @@ func TestAboutWithoutAText(t *testing.T) {
 		if linked := strings.Contains(page, `<p class="box"><a href="https://appeals.example.org/odwolanie?x=1&amp;nr=">`); linked != (cfg.AppealsURL != "") {
 			t.Errorf("%s: an appeal is linked: %v", name, linked)
 		}
-	}
-}
-
-// The registry's record says what was taken off beside what was reported, and how long the oldest
-// report waits. With the longest text the page is no longer than any other.
-func TestAboutRecord(t *testing.T) {
-	r := Record{Reports: Reports{Last: november(), Counts: make([]readmodel.Reports, ChartMonths), Gone: make([]int32, ChartMonths)}}
-	cfg := full()
-	cfg.About = strings.Repeat("&amp; *a*", 2_700)
-	text := seen(t, aboutWith(t, cfg, &r))
-	if !strings.Contains(text, "Żadne zgłoszenie nie czeka") || strings.Contains(text, "wąskie obok") {
-		t.Errorf("of nothing: %s", text[max(0, len(text)-3000):])
-	}
-	for i := range ChartMonths {
-		r.Reports.Counts[i], r.Reports.Gone[i] = readmodel.Reports{Verified: 1<<30 + 1, Risk: 1<<30 + 1}, 1<<30+1
-	}
-	r.Reports.Counts[11], r.Reports.Gone[11] = readmodel.Reports{}, 7
-	r.OldestUnverified = time.Date(2026, 11, 8, 1, 0, 0, 0, time.UTC)
-	page := aboutWith(t, cfg, &r)
-	if !strings.Contains(page, "listopad 2026: potwierdzone 0, czekają 0, usunięte 7") || !strings.Contains(page, "<td>0</td><td>7</td></tr>") {
-		t.Error(page)
-	}
-	if text := seen(t, page); !strings.Contains(text, "czeka 21\u00a0dni") {
-		t.Errorf("%s", text[max(0, len(text)-3000):])
 	}
 }
 

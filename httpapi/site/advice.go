@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/microcosm-cc/bluemonday"
 	"github.com/yuin/goldmark"
 )
 
@@ -101,7 +100,7 @@ func readAdvice(markdown string) (map[string]advice, error) {
 		if class == paidAdvice {
 			text = section.text
 		}
-		a, size := renderFolded(newPolicy("tel:", "sms:"), text) // phones call and write to its numbers
+		a, size := renderFolded(text)
 		if size > maxAdviceHTML {
 			return nil, fmt.Errorf("makes %d bytes of HTML below %q; at most %d fit", size, section.title, maxAdviceHTML)
 		}
@@ -135,20 +134,20 @@ func cutAt(text, prefix string) (before string, sections []adviceSection) {
 }
 
 // renderFolded renders a text, and below it the parts that its level-three headings begin.
-func renderFolded(policy *bluemonday.Policy, markdown string) (a advice, size int) {
+func renderFolded(markdown string) (a advice, size int) {
 	now, folded := cutAt(markdown, "### ")
-	a.Now = renderSafely(policy, now)
+	a.Now = render(now)
 	size = len(a.Now)
 	for _, f := range folded {
-		a.Folded = append(a.Folded, fold{f.title, renderSafely(policy, f.text)})
+		a.Folded = append(a.Folded, fold{f.title, render(f.text)})
 		size += len(f.title) + len(a.Folded[len(a.Folded)-1].Text)
 	}
 	return a, size
 }
 
-// renderSafely renders Markdown and keeps the elements that the policy allows.
-func renderSafely(policy *bluemonday.Policy, markdown string) template.HTML {
+// render renders an operator's Markdown. goldmark omits HTML and the addresses of scripts.
+func render(markdown string) template.HTML {
 	var out bytes.Buffer
 	_ = goldmark.Convert([]byte(markdown), &out) // a buffer accepts everything
-	return sanitise(policy, out.String())
+	return shown(out.String())
 }

@@ -20,7 +20,6 @@ type CheckPage struct {
 	Paste   paste.Paste // zero for the empty form
 	Verdict verdict.Verdict
 	Entries [events.NumLists]int // shown entries of each list, in the order of events.Lists
-	Reports Reports              // of the lists of accused
 	AsOf    time.Time
 }
 
@@ -30,7 +29,6 @@ type checkView struct {
 	Asked   string // the query as typed
 	Checked []checked
 	Counts  []string
-	Chart   chart
 	Verdict verdictView
 	Advice  *advice       // nil if there is none for this verdict
 	AskID   *askID        // the field in the banner for a missing id, if any
@@ -78,8 +76,8 @@ func (s *Site) Check(dst []byte, p CheckPage) ([]byte, error) {
 	page := Page{Title: "Sprawdź, zanim zapłacisz", Path: "/", AsOf: p.AsOf, Finds: true,
 		About: "Wpisz nick, ID, wzmiankę albo link do profilu i sprawdź, czy ktoś zgłosił to konto lub serwer jako oszustwo."}
 	if v.Asked == "" {
-		page.Canonical, page.Share = "/", &Share{Title: page.Title, About: page.About, Picture: "share-home.png"}
-		v.Counts, v.Chart = counts(p.Entries), newChart("Zgłoszenia w ostatnich 12 miesiącach", p.Reports, tallChart)
+		page.Canonical, page.Share = "/", &Share{Title: page.Title, About: page.About}
+		v.Counts = counts(p.Entries)
 	} else if err := s.answer(&v, &p); err != nil {
 		return dst, err
 	} else {
@@ -251,7 +249,7 @@ func (s *Site) single(r *readmodel.Row) (*single, error) {
 	}
 	v := &single{entry: e}
 	if v.Excerpt = excerpt(e.DescHTML); len(e.DescHTML) <= singleReason {
-		if whole := sanitise(s.policy, e.DescHTML); len(whole) <= singleReason {
+		if whole := shown(e.DescHTML); len(whole) <= singleReason {
 			v.Reason, v.Excerpt = whole, ""
 		}
 	}

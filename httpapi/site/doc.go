@@ -6,11 +6,10 @@
 //
 //   - A page is one response of at most [MaxPage] bytes. If something does not fit, the page links to
 //     it. The page of an entry may be larger: it shows the whole reason, whose HTML readmodel bounds
-//     (reason.MaxHTML). So may /api: visitors decide nothing by it.
-//   - Data of events is text, except for reasons. Their HTML passes an allow-list here for a second
-//     time; the first is the renderer of readmodel.
-//   - A page is a function of its query, of its content, of the site's Version and, if it has a
-//     chart, of the current month; so its entity tag is made of these. It contains no clock.
+//     (reason.MaxHTML).
+//   - Data of events is text, except for reasons, whose HTML is what readmodel's renderer allows.
+//   - A page is a function of its query, of its content and of the site's Version; so its entity tag
+//     is made of these. It contains no clock.
 //   - An answer to a check says about a name only what is known of the name, and about an id what is
 //     known of the account. It never calls a person clean.
 //   - Nothing is loaded from other hosts, nothing is stored in the visitor's browser, and everything
@@ -37,8 +36,8 @@
 // site.go has the templates, the frame and the assets; list.go, check.go, entrypage.go, status.go,
 // about.go and failure.go are a page each (httpapi makes those for developers); verdict.go puts the
 // result of a check into words, advice.go has the advice, differ.go the differing letters of two
-// names; entry.go renders one entry among others; chart.go draws the reports a month; share.go
+// names; entry.go renders one entry among others; share.go
 // makes previews of links in chats, and the warning to copy; appeals.go has the address for
-// appeals; reason.go sanitizes a reason, or makes an excerpt of it; polish.go has Polish numbers
+// appeals; reason.go shows a reason, or makes an excerpt of it; polish.go has Polish numbers
 // and dates. Start with [Site.Append], then list.go and the template of the same name.
 package site

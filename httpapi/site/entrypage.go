@@ -39,7 +39,7 @@ func (s *Site) Entry(dst []byte, p EntryPage) ([]byte, error) {
 		return dst, err
 	}
 	v := entryView{entry: e, Form: "/", Words: wordsOf(e.List), Address: s.absolute(e.Path())}
-	v.Title, v.Advice, v.Reason = e.onList(e.Server()), s.adviceFor(e.Class, e.Server()), sanitise(s.policy, e.DescHTML)
+	v.Title, v.Advice, v.Reason = e.onList(e.Server()), s.adviceFor(e.Class, e.Server()), shown(e.DescHTML)
 	listed, of := verdict.Verdict{Value: valueOf(e.Class), Reason: verdict.ByID}, &single{entry: e}
 	v.Warning = warningOf(&listed, of)
 	share := shareOf(&listed, of)

@@ -19,11 +19,10 @@ const entryRoom = MaxPage - 24_000
 
 // ListPage is the content of one page of a list. All of it belongs to one view.
 type ListPage struct {
-	Query   readmodel.ListQuery
-	Found   readmodel.Page
-	Totals  readmodel.Totals
-	Reports Reports   // of the whole list
-	AsOf    time.Time // as in Page
+	Query  readmodel.ListQuery
+	Found  readmodel.Page
+	Totals readmodel.Totals
+	AsOf   time.Time // as in Page
 }
 
 // listView is the data of list.html.
@@ -38,7 +37,6 @@ type listView struct {
 	Open    bool // the filters are open
 	Any     bool // a filter or search is active
 	Count   string
-	Chart   chart
 	Entries template.HTML
 	paging
 	Last string // link to the last page, for visitors beyond it
@@ -84,9 +82,6 @@ func (s *Site) List(dst []byte, p ListPage) ([]byte, error) {
 	if !q.List.Trusted() {
 		v.Tabs = tabs(q, p.Totals)
 		v.Status = strings.TrimPrefix(bounds.Statuses()[q.Status], bounds.Statuses()[readmodel.StatusAll])
-		if q.Search == "" && q.ID == "" && q.Skip == 0 {
-			v.Chart = newChart("Zgłoszenia w ostatnich 12 miesiącach", p.Reports, lowChart)
-		}
 	}
 	if q.Limit != bounds.DefaultLimit {
 		v.Limit = q.Limit

@@ -2,26 +2,11 @@ package site
 
 import (
 	"html/template"
-	"maps"
-	"regexp"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/microcosm-cc/bluemonday"
-	"github.com/yuin/goldmark/util"
-	"golang.org/x/net/html"
-
 	markdown "example.org/registry/readmodel/reason"
 )
-
-// newPolicy allows the elements of a reason (reason.Elements), with links of these schemes.
-func newPolicy(schemes ...string) *bluemonday.Policy {
-	p := bluemonday.NewPolicy()
-	p.AllowElements(slices.Collect(maps.Keys(markdown.Elements()))...)
-	p.AllowAttrs("href").Matching(regexp.MustCompile(`^(?i:` + strings.Join(append(schemes, "https?://", "mailto:"), "|") + `)`)).OnElements("a")
-	return p
-}
 
 // beginning returns the part of a reason's HTML that an excerpt reads.
 func beginning(reason string) string {
@@ -75,45 +60,13 @@ func gist(reason string) string {
 // to read sixty reasons a page.
 const maxRead = 6_400
 
-// sanitise removes everything from HTML that the policy does not allow. The result is well formed
-// for any input. Of what the renderer of reasons wrote, it removes nothing.
-func sanitise(policy *bluemonday.Policy, reason string) template.HTML {
-	z := html.NewTokenizer(strings.NewReader(policy.Sanitize(strings.ReplaceAll(reason, "\x00", ""))))
-	var out strings.Builder
-	var open []string
-	for z.Next() != html.ErrorToken {
-		tok := asParagraph(z.Token())
-		switch {
-		case tok.Type == html.StartTagToken && !void(tok.Data):
-			if open = append(open, tok.Data); tok.Data == "a" {
-				tok.Attr = append(tok.Attr, html.Attribute{Key: "rel", Val: markdown.Rel})
-			}
-		case tok.Type == html.EndTagToken:
-			if len(open) == 0 || open[len(open)-1] != tok.Data {
-				continue
-			}
-			open = open[:len(open)-1]
-		case tok.Type == html.TextToken:
-			out.Write(util.EscapeHTML([]byte(tok.Data))) // as the renderer does
-			continue
-		}
-		out.WriteString(tok.String())
-	}
-	for _, name := range slices.Backward(open) {
-		out.WriteString("</" + name + ">")
-	}
-	return template.HTML(out.String())
-}
+// shown returns the HTML of a reason, or of an operator's text, for a page. Its headings become bold
+// paragraphs, because the page's own headings are its outline. Nothing else changes: what a reason
+// may contain is decided where it is rendered (package reason).
+func shown(html string) template.HTML { return template.HTML(headings.Replace(html)) }
 
-// asParagraph turns headings into bold paragraphs, because the page's own headings are its outline.
-func asParagraph(tok html.Token) html.Token {
-	if len(tok.Data) == 2 && tok.Data[0] == 'h' && tok.Data[1] >= '1' && tok.Data[1] <= '6' && tok.Type != html.TextToken {
-		tok.Data, tok.Attr = "p", nil
-		if tok.Type == html.StartTagToken {
-			tok.Attr = []html.Attribute{{Key: "class", Val: "h"}}
-		}
-	}
-	return tok
-}
+var headings = strings.NewReplacer(
+	"<h1>", paragraph, "<h2>", paragraph, "<h3>", paragraph, "<h4>", paragraph, "<h5>", paragraph, "<h6>", paragraph,
+	"</h1>", "</p>", "</h2>", "</p>", "</h3>", "</p>", "</h4>", "</p>", "</h5>", "</p>", "</h6>", "</p>")
 
-func void(element string) bool { return element == "br" || element == "hr" }
+const paragraph = `<p class="h">`

@@ -13,7 +13,6 @@ import (
 // has a name, and only the last digits of an id.
 type Share struct {
 	Title, About string
-	Picture      string // asset, 1200 by 630 pixels
 	Color        string // of the bar next to the preview; empty for the brand's
 }
 
@@ -27,7 +26,7 @@ func shareOf(v *verdict.Verdict, of *single) Share {
 	if v.Value == verdict.Caution { // about several entries, or none for certain
 		of = nil
 	}
-	s := Share{Title: spoken(v.Value, v.Reason == verdict.ByID, of), Picture: "share-" + string(v.Value) + ".png", Color: colorOf(v.Value)}
+	s := Share{Title: spoken(v.Value, v.Reason == verdict.ByID, of), Color: colorOf(v.Value)}
 	if of == nil {
 		s.About = "Otwórz, żeby zobaczyć wynik. Zawsze porównaj ID konta."
 		return s

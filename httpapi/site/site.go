@@ -14,8 +14,6 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/microcosm-cc/bluemonday"
-
 	"example.org/registry/events"
 	"example.org/registry/httpapi/body"
 	"example.org/registry/httpapi/internal/bounds"
@@ -56,8 +54,7 @@ type Config struct {
 	// of this package.
 	Advice string
 	// Demo makes every page say that the registry is a demonstration, with questions to try on the
-	// first page, and stand-ins for the moderators' pages whose addresses are empty. If nil, it is
-	// none.
+	// first page. If nil, it is none.
 	Demo []Question
 	// About is who runs the registry, in Markdown (httpapi/CONTRACT.md#about). If empty, it is the
 	// neutral text of this package.
@@ -71,8 +68,7 @@ type Site struct {
 	pages   map[string]*template.Template
 	items   *template.Template // an entry among others
 	rows    *template.Template // an entry among others, in a line
-	policy  *bluemonday.Policy
-	advice  map[string]advice // by class of verdict
+	advice  map[string]advice  // by class of verdict
 	about   aboutView
 	assets  map[string]Asset
 	version string
@@ -115,16 +111,13 @@ func (p Page) Brand() string {
 // New reads the templates and assets. It fails for a bad AppealsURL or ReportURL, an advice that
 // [CheckAdvice] rejects, a page that [CheckAbout] rejects, and a broken build.
 func New(cfg Config) (*Site, error) {
-	s := &Site{cfg: cfg, pages: map[string]*template.Template{}, policy: newPolicy()}
+	s := &Site{cfg: cfg, pages: map[string]*template.Template{}}
 	var err error
 	if s.appeals, err = ParseAppeals(cfg.AppealsURL); err != nil {
 		return nil, fmt.Errorf("site: AppealsURL: %w", err)
 	}
 	if err := CheckReports(cfg.ReportURL); err != nil {
 		return nil, fmt.Errorf("site: ReportURL: %w", err)
-	}
-	if cfg.Demo != nil {
-		s.standIn()
 	}
 	if s.advice, err = readAdvice(cfg.Advice); err != nil {
 		return nil, fmt.Errorf("site: advice: %w", err)
@@ -185,7 +178,7 @@ func (s *Site) Append(dst []byte, name string, p Page) ([]byte, error) {
 	}
 	p.Title = withoutBidi(p.Title)
 	if p.Share == nil && p.About != "" {
-		p.Share = &Share{Title: p.Title, About: p.About, Picture: "share-home.png"}
+		p.Share = &Share{Title: p.Title, About: p.About}
 	}
 	out := bytes.NewBuffer(dst)
 	if err := t.ExecuteTemplate(out, "frame", p); err != nil {
@@ -311,8 +304,6 @@ func mediaType(ext string) (kind string, known bool) {
 		return "text/css; charset=utf-8", true
 	case ".js":
 		return "text/javascript; charset=utf-8", true
-	case ".json":
-		return "application/json; charset=utf-8", true
 	case ".svg":
 		return "image/svg+xml", true
 	case ".png":
@@ -323,21 +314,6 @@ func mediaType(ext string) (kind string, known bool) {
 
 // Favicon returns the site's icon, an ICO file with 16, 32 and 48 pixels.
 func Favicon() []byte { return []byte(favicon) }
-
-// The paths of the pages about bots, and of the description for browsers, whose text is
-// [OpenSearch].
-const (
-	BotsPath       = "/boty"
-	RangesPath     = "/boty/zakresy"
-	OpenSearchPath = "/opensearch.xml"
-)
-
-//go:embed opensearch.xml
-var openSearch string
-
-// OpenSearch describes the search to browsers, which offer it in their address bar. Its address is
-// a placeholder, as in the examples of apidoc.
-func OpenSearch() []byte { return []byte(openSearch) }
 
 // Version changes whenever a page may look different although its content is the same. Every page's
 // entity tag contains it.

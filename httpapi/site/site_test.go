@@ -55,21 +55,9 @@ func (w *world) list(t testing.TB, q readmodel.ListQuery) string {
 	}
 	found, totals, err := w.view.ListTotals(context.Background(), q)
 	require.NoError(t, err)
-	page, err := w.site.List(nil, ListPage{Query: q, Found: found, Totals: totals, Reports: w.reports(q.List)})
+	page, err := w.site.List(nil, ListPage{Query: q, Found: found, Totals: totals})
 	require.NoError(t, err)
 	return wellFormed(t, string(page))
-}
-
-// reports are those of the months up to November 2026.
-func (w *world) reports(lists ...events.List) Reports {
-	r := Reports{Last: readmodel.MonthOf(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)), Counts: make([]readmodel.Reports, ChartMonths)}
-	for _, l := range lists {
-		for i, n := range w.view.Reports(l, r.Last, ChartMonths) {
-			r.Counts[i].Verified += n.Verified
-			r.Counts[i].Risk += n.Risk
-		}
-	}
-	return r
 }
 
 // entry is the page of an entry.
@@ -82,7 +70,7 @@ func (w *world) entry(t testing.TB, l events.List, id string) string {
 
 func (w *world) check(t testing.TB, q readmodel.CheckQuery) string {
 	t.Helper()
-	p := CheckPage{Reports: w.reports(events.Scammers, events.Servers)}
+	p := CheckPage{}
 	for i, l := range events.Lists() {
 		p.Entries[i] = w.view.NumEntries(l)
 	}
@@ -407,7 +395,7 @@ func TestExcerpts(t *testing.T) {
 func TestTitlesKeepTheirDirection(t *testing.T) {
 	s, err := New(Config{})
 	require.NoError(t, err)
-	page, err := s.Append(nil, "error", Page{Title: "Jan \u202e\u2066x", Data: Failure{}, Share: &Share{Picture: "share-none.png"}})
+	page, err := s.Append(nil, "error", Page{Title: "Jan \u202e\u2066x", Data: Failure{}, Share: &Share{}})
 	require.NoError(t, err)
 	if text := string(page); strings.ContainsAny(text, "\u202e\u2066") || !strings.Contains(text, "<title>Jan x") {
 		t.Errorf("%.900s", text)

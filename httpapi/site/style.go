@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"html/template"
 	"regexp"
+	"sync"
 )
 
 var (
@@ -18,12 +19,12 @@ var (
 // StyleSheet returns the style of every page, for pages outside the site with the same look.
 func StyleSheet() []byte { return []byte(firstStyle + restStyle) }
 
-// inlineStyle is the part of the style that pages contain, without comments and indentation. With
-// it, a browser draws an answer before anything else has arrived.
-func inlineStyle() template.CSS {
+// inlineStyle returns the part of the style that pages contain, without comments and indentation.
+// With it, a browser draws an answer before anything else has arrived.
+var inlineStyle = sync.OnceValue(func() template.CSS {
 	short := regexp.MustCompile(`(?s)/\*.*?\*/|\n\s*`).ReplaceAllString(firstStyle, "")
 	return template.CSS(short)
-}
+})
 
 // StylePolicy returns the source expression by which a Content-Security-Policy admits only the
 // style that pages contain.

@@ -68,7 +68,7 @@ const strange = `(() => {
 		if (name === "svg" && (!e.closest("[aria-hidden=true]") || e.querySelector("script, a, image, use, foreignObject, animate, set"))) found.push(name);
 		if (name === "script" && (!src?.startsWith("/assets/") || e.textContent)) found.push("script " + src);
 		if (name === "img" && !src.startsWith("/api/chat/avatar/")) found.push("img " + src);
-		if (name === "link" && !/^\/(assets\/|favicon|opensearch|co-nowego\.atom)/.test(href) && !(e.rel === "canonical" && href === location.pathname)) found.push("link " + href);
+		if (name === "link" && !/^\/(assets\/|favicon)/.test(href) && !(e.rel === "canonical" && href === location.pathname)) found.push("link " + href);
 		if (name === "a" && !/^(\/|#|https:\/\/(appeals|proofs)\.example\.org\/|\?)/.test(href)) {
 			if (!/^(https?:|mailto:|tel:|sms:)/.test(href)) found.push("a " + href);
 			const rel = (e.getAttribute("rel") ?? "").split(" ");

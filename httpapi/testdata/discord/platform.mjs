@@ -1,4 +1,4 @@
-// A stand-in for the chat platform: the REST API and the gateway, as far as the bots of httpapi/apidoc use
+// A stand-in for the chat platform: the REST API and the gateway, as far as the bots of httpapi/site/bots use
 // them. It is told what to do on standard input, a command a line, and says what bots do on standard output.
 //   node platform.mjs: first line "http://…", then for each message "said <text as JSON>", for any other
 //   request that changes something "did <method> <path>". Commands: "join <id>", "again" (ends the sessions).

@@ -22,7 +22,6 @@ import (
 	"example.org/registry/events/pause"
 	"example.org/registry/httpapi"
 	"example.org/registry/httpapi/admin"
-	"example.org/registry/httpapi/uptime"
 	"example.org/registry/httpapi/wire"
 )
 
@@ -66,11 +65,7 @@ func (l listeners) close() {
 // serveHTTP serves both listeners until ctx ends. The operators' listener ends last, so that
 // operators can watch the public one drain.
 func (s *server) serveHTTP(ctx context.Context) error {
-	cfg, err := s.publicConfig()
-	if err != nil {
-		s.listeners.close()
-		return err
-	}
+	cfg := s.publicConfig()
 	public, operators, err := s.handlers(cfg)
 	if err != nil {
 		s.listeners.close()
@@ -102,13 +97,12 @@ func (s *server) serveHTTP(ctx context.Context) error {
 		return serveUntil(drained, srv, wire.LimitConnections(s.listeners.admin, wire.Limits{Connections: wire.Descriptors().Operators}))
 	})
 	group.Go(func() error { s.live.history.Run(ctx, s.live.lagAndCheckpoint); return nil })
-	group.Go(func() error { public.RecordStatus(ctx); return nil })
 	return group.Wait()
 }
 
 // publicConfig returns the configuration of the public API: the operator's and, in the demonstration,
 // texts of its own.
-func (s *server) publicConfig() (httpapi.Config, error) {
+func (s *server) publicConfig() httpapi.Config {
 	cfg := s.cfg.Public
 	for _, network := range cfg.TrustedProxies {
 		if network.Bits() == 0 {
@@ -123,16 +117,13 @@ func (s *server) publicConfig() (httpapi.Config, error) {
 		if cfg.Site && cfg.About == "" {
 			s.log.Warn("no --about-file: the page /o-rejestrze says that nobody has written who runs this registry and how to reach them")
 		}
-		return cfg, nil
+		return cfg
 	}
 	if cfg.About == "" {
 		cfg.About = demo.About
 	}
 	cfg.Demo = demo.Questions
-	if err := demo.WriteHistory(s.cfg.statusPath(), time.Now()); err != nil {
-		return cfg, err
-	}
-	return cfg, nil
+	return cfg
 }
 
 // handlers makes the handlers of both listeners.
@@ -152,7 +143,6 @@ func (s *server) handlers(cfg httpapi.Config) (public *httpapi.Public, operators
 	if cfg.AnswerMemory == 0 {
 		cfg.AnswerMemory = answerMemory()
 	}
-	cfg.Uptime = uptime.Config{Path: s.cfg.statusPath()}
 	public, err = httpapi.NewPublic(cfg)
 	if err != nil {
 		return nil, nil, fmt.Errorf("public API: %w", err)

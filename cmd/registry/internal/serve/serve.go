@@ -67,9 +67,6 @@ func StorePath(dataDir string) string { return filepath.Join(dataDir, "registry.
 
 func (c Config) storePath() string { return StorePath(c.DataDir) }
 
-// statusPath returns the path of the history of the status.
-func (c Config) statusPath() string { return filepath.Join(c.DataDir, "status.json") }
-
 func (c Config) indexDir() string  { return filepath.Join(c.DataDir, "index") }
 func (c Config) rankedDir() string { return filepath.Join(c.DataDir, "ranked") }
 func (c Config) brokerDir() string { return filepath.Join(c.DataDir, "broker") }
