@@ -1,13 +1,9 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
-	"html"
 	"net/http"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -53,28 +49,6 @@ func TestReadmeRequests(t *testing.T) {
 		if err != nil || status != http.StatusOK || empty {
 			t.Errorf("%s: %d %.200s %v", r[1], status, body, err)
 		}
-	}
-	sampleAnswers(t, p.HTTP)
-}
-
-// sampleAnswers asks the service at address what the examples on its page /api ask, and wants the
-// answer that the page shows beside them.
-func sampleAnswers(t *testing.T, address string) {
-	t.Helper()
-	_, page, err := ask(address + "/api")
-	require.NoError(t, err)
-	shown := regexp.MustCompile(`(?s)data-example="(check-sh|json)">(.*?)</code>`).FindAllSubmatch(page, -1)
-	if len(shown) != 2 {
-		t.Fatalf("%d examples on the page", len(shown))
-	}
-	id := regexp.MustCompile("[0-9]{20}").Find(shown[0][2])
-	_, body, err := ask(address + "/api/check?id=" + string(id))
-	require.NoError(t, err)
-	tags := regexp.MustCompile(`</?span[^>]*>`) // of the colors
-	var got, want any
-	require.NoError(t, errors.Join(json.Unmarshal(body, &got), json.Unmarshal([]byte(html.UnescapeString(tags.ReplaceAllString(string(shown[1][2]), ""))), &want)))
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("the page /api shows another answer than %s", body)
 	}
 }
 

@@ -72,7 +72,7 @@ const strange = `(() => {
 		if (name === "a" && !/^(\/|#|https:\/\/(appeals|proofs)\.example\.org\/|\?)/.test(href)) {
 			if (!/^(https?:|mailto:|tel:|sms:)/.test(href)) found.push("a " + href);
 			const rel = (e.getAttribute("rel") ?? "").split(" ");
-			for (const want of ["nofollow", "noreferrer"]) if (!rel.includes(want)) found.push("a without " + want + ": " + href);
+			if (e.closest(".r")) for (const want of ["nofollow", "noreferrer"]) if (!rel.includes(want)) found.push("a without " + want + ": " + href);
 		}
 	}
 	return found;

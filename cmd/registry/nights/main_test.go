@@ -105,7 +105,6 @@ func found() map[string]string {
 		"true 1; publish 7 1; losestream 0 0; recreate 4 1":                                                                                                             "a stream is adopted with a displaced state",
 		"false 1; publish 7 1; file 0 0; publish 7 4; tombstones 0 0; loseall 0 0; recoverfile 0 0":                                                                     "all is lost but a file and the tombstones",
 		"false 1; publish 7 1; tombstones 0 0; loseall 0 0; publish 7 4; file 0 0; recoverfile 0 0":                                                                     "tombstones of another history",
-		"false 2; publish 7 6; losestream 45 1; losedir 21 30; takeaway 26 0; recover 2 191":                                                                            "a server knows nothing, and another stream comes",
 	}
 }
 

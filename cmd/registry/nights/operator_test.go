@@ -68,35 +68,6 @@ func (n *night) stumble(a, b int) {
 	n.start(s)
 }
 
-// takeAway takes a running server's data directory away, or the embedded broker's, for good or not.
-func (n *night) takeAway(a, b int) {
-	s := n.server(a)
-	if !s.running() || len(s.histories) == 0 {
-		return
-	}
-	from, to := s.data, n.path("away")
-	if n.embeds(s) && b%3 == 0 {
-		from = n.brokerDir()
-	}
-	n.must(os.Rename(from, to))
-	select {
-	case <-s.Ended():
-	case <-time.After(10 * time.Second):
-		n.fail("%s goes on without %s", s.name, from)
-	}
-	if status := s.State().ExitCode(); status != 1 {
-		n.fail("%s: exit status %d: %s", s.name, status, s.Tail())
-	}
-	s.Server = nil
-	if b%3 == 1 {
-		n.must(os.RemoveAll(from))
-		n.must(os.Rename(to, from))
-	} else if from == s.data {
-		s.forget()
-	}
-	n.start(s)
-}
-
 // loseAll loses everything but files.
 func (n *night) loseAll() {
 	for _, s := range n.servers {

@@ -52,7 +52,7 @@ func parse(text string) (p plan, err error) {
 // drawn has the steps by how often they are drawn.
 const drawn = `publish publish publish publish repeat displace displace purge
 	kill kill stop start start image image snapshot snapshot file file tombstones tombstones
-	losestream losestream rewind rewind rewind imageback losedir losedir loseall losestore losestore stumble takeaway
+	losestream losestream rewind rewind rewind imageback losedir losedir loseall losestore losestore stumble losedir
 	recover recover recover recoverfile recoverfile recreate rebuild restore accept
 	stranger clone`
 
@@ -86,7 +86,6 @@ func steps() map[string]func(n *night, a, b int) {
 		"losedir":   func(n *night, a, b int) { n.loseDir(n.server(a)); n.start(n.server(a)) },
 		"loseall":   func(n *night, a, b int) { n.loseAll() },
 		"losestore": (*night).loseStore,
-		"takeaway":  (*night).takeAway,
 		// Streams.
 		"losestream": func(n *night, a, b int) { n.loseStream() },
 		"purge":      (*night).purge,
