@@ -21,7 +21,7 @@ func leftOut() map[string]string {
 		"go run ./deploy/keys":                   "main_test.go runs it",
 		"go run ./cmd/registry publish":          "roles_test.go publishes with that key",
 		"go run ./deploy/release":                "main_test.go runs it",
-		"REGISTRY_TESTS=all go test":             "a test of its own",
+		"go test -tags nightly":                  "a test of its own",
 		"sudo chown":                             "needs root and the containers' user",
 		"docker compose":                         "needs a container engine",
 		"kubectl ":                               "needs a cluster",

@@ -12,8 +12,7 @@
 //   - Manifests and the Compose file: they match their own schemas, kept in testdata. Only a
 //     cluster or an engine could say more.
 //
-// The tests share one set of secrets. The release and what is slow need REGISTRY_TESTS=all;
-// .ci/left-out lists it. The race detector would see nothing of the other processes, so nothing
+// The tests share one set of secrets. The release and what is slow need the build tag nightly. The race detector would see nothing of the other processes, so nothing
 // runs with it.
 //
 // # Why

@@ -20,7 +20,7 @@ import (
 	"example.org/registry/events/eventstest"
 )
 
-// registry is the built program: from a release's archive with REGISTRY_TESTS=all, else built as for
+// registry is the built program: from a release's archive with the build tag nightly, else built as for
 // any other test.
 var registry string
 

@@ -1,3 +1,5 @@
+//go:build nightly
+
 package events_test
 
 import (

@@ -18,7 +18,7 @@ import (
 
 // Promise 4 at every system call by which a commit changes the file: a process killed before it
 // leaves the old state or the new one, whole, and saving again leads to the state of an undisturbed
-// commit. Outside REGISTRY_TESTS=all only at some of the calls.
+// commit. Without the build tag nightly only at some of the calls.
 func TestKillInsideCommit(t *testing.T) {
 	t.Parallel()
 	strace, err := exec.LookPath("strace")

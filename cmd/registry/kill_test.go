@@ -32,7 +32,7 @@ import (
 
 // Flags of another run: go test ./cmd/registry -run Kill -kills 200 -kill-seed 7.
 var (
-	kills    = flag.Int("kills", 0, "times that the kill test kills the server; 0: 6 with REGISTRY_TESTS=all, else 2")
+	kills    = flag.Int("kills", 0, "times that the kill test kills the server; 0: 6 with the build tag nightly, else 2")
 	killSeed = flag.Uint64("kill-seed", 0, "seed of the kill test; 0: RAPID_SEED, or 1")
 )
 

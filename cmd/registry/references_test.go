@@ -195,32 +195,6 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// TestEveryChapterHasAProof wants a row of .ci/TESTING.md for each chapter of a contract, with a test or
-// a script. TestReferences looks whether the tests are there.
-func TestEveryChapterHasAProof(t *testing.T) {
-	root := filepath.Join("..", "..")
-	page, err := os.ReadFile(filepath.Join(root, ".ci", "TESTING.md"))
-	require.NoError(t, err)
-	proven := map[string]string{}
-	for _, row := range regexp.MustCompile(`(?m)^\| \[[^\]]+\]\(\.\./([^)]+)\) \| (.+) \|$`).FindAllStringSubmatch(string(page), -1) {
-		proven[row[1]] = row[2]
-	}
-	for _, room := range []string{"events", "httpapi", "cmd/registry"} {
-		text, err := os.ReadFile(filepath.Join(root, room, "CONTRACT.md"))
-		require.NoError(t, err)
-		for _, heading := range regexp.MustCompile(`(?m)^##+ +(.+)$`).FindAllStringSubmatch(string(text), -1) {
-			chapter := room + "/CONTRACT.md#" + anchor(heading[1])
-			if !regexp.MustCompile(`\bTest[A-Z]|\.txtar\b`).MatchString(proven[chapter]) {
-				t.Errorf(".ci/TESTING.md names no proof of %s", chapter)
-			}
-		}
-	}
-	for _, script := range regexp.MustCompile(`\b[a-z]+\.txtar\b`).FindAllString(string(page), -1) {
-		_, err := os.Stat(filepath.Join("testdata", script))
-		require.NoError(t, err)
-	}
-}
-
 // elsewhere names files of Go that comments cite from other projects, whose sources a reader can
 // open.
 func elsewhere(path string) bool {

@@ -14,23 +14,20 @@ import (
 	"pgregory.net/rapid"
 )
 
-// all reports whether all tests run at full length: REGISTRY_TESTS=all, which .ci/run sets.
-func all() bool { return os.Getenv("REGISTRY_TESTS") == "all" }
+// FullRun reports whether tests must take their full counts (kills, mutations, rounds): with the build
+// tag nightly, but not with the race detector, which finds as much in a few rounds.
+func FullRun() bool { return nightly && !RaceDetector }
 
-// FullRun reports whether tests must take their full counts (kills, mutations, rounds):
-// REGISTRY_TESTS=all without the race detector, which finds as much in a few rounds.
-func FullRun() bool { return all() && !RaceDetector }
-
-// Long skips t unless all tests run, and says how to run it.
+// Long skips t without the build tag nightly.
 func Long(t testing.TB) {
 	t.Helper()
-	if !all() {
-		t.Skip("left out: a long test, which REGISTRY_TESTS=all runs")
+	if !nightly {
+		t.Skip("left out: a long test, which the build tag nightly runs")
 	}
 }
 
 // Seed returns the seed of tests that draw by themselves: the same in every run, unless RAPID_SEED is
-// set, which the tests that draw by rapid read, too. .ci/fresh sets it.
+// set, which the tests that draw by rapid read, too. .ci/nightly sets it.
 func Seed() uint64 {
 	if seed, err := strconv.ParseUint(os.Getenv("RAPID_SEED"), 10, 64); err == nil {
 		return seed

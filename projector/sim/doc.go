@@ -41,7 +41,7 @@
 //
 // # The measure
 //
-// A judge that finds nothing may be blind: .ci/protections.txt has the protections whose absence a
+// A judge that finds nothing may be blind: .ci/mutations.txt has the mutations that a
 // seed notices. Each run also counts how often each fault came about. One that never did fails the
 // run.
 //

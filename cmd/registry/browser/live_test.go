@@ -1,4 +1,4 @@
-//go:build unix && !race
+//go:build unix && !race && nightly
 
 package browser
 

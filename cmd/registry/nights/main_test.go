@@ -19,7 +19,7 @@ import (
 var (
 	oneNight   = flag.String("night", "", "play this night, as a failure prints it")
 	firstNight = flag.Int("night.first", 0, "the first seed; 0: RAPID_SEED, or 1")
-	numNights  = flag.Int("night.count", 0, "how many seeds; 0: 30 with REGISTRY_TESTS=all, else 6")
+	numNights  = flag.Int("night.count", 0, "how many seeds; 0: 30 with the build tag nightly, else 6")
 	shrink     = flag.Bool("night.shrink", false, "shorten a night that fails")
 	natsServer = flag.String("night.nats", "", "a nats-server, which the servers of every night share then")
 	natsNodes  = flag.Int("night.nodes", 1, "how many of -night.nats")

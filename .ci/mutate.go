@@ -1,0 +1,134 @@
+// Command mutate tries the mutations of the program that .ci/mutations.txt lists, in a copy of the
+// module, and fails if there is one that no test notices:
+//
+//	go run .ci/mutate.go [WORD…]   those whose text has one of the words; all without words
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const listFile = ".ci/mutations.txt"
+
+// mutation is an edit that breaks the program, and the tests of which at least one must then be red.
+type mutation struct {
+	says     string
+	pkg, run string
+	edits    []edit
+}
+
+type edit struct{ file, old, new string }
+
+func main() {
+	if err := mutate(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// mutate tries all mutations whose text has one of the words.
+func mutate(words []string) error {
+	all, err := readMutations(listFile)
+	if err != nil {
+		return err
+	}
+
+	dir, err := os.MkdirTemp("", "registry-mutations")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	copied := exec.Command("sh", "-c", `git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$0"`, dir)
+	if out, err := copied.CombinedOutput(); err != nil {
+		return fmt.Errorf("copy the module: %w: %s", err, out)
+	}
+
+	unnoticed := 0
+	for _, m := range all {
+		isWanted := func(word string) bool { return strings.Contains(m.says+m.pkg+m.run, word) }
+		if len(words) > 0 && !slices.ContainsFunc(words, isWanted) {
+			continue
+		}
+		result := m.try(dir)
+		if result != "red" {
+			unnoticed++
+		}
+		fmt.Printf("%-8s %s (%s)\n", result, m.says, m.run)
+	}
+	if unnoticed > 0 {
+		return fmt.Errorf("%d mutations that no test notices, or that do not fit the program", unnoticed)
+	}
+	return nil
+}
+
+// try returns "red", or the reason why no test was red: "green", "stale" if the program no longer has
+// the lines, or the error of the build.
+func (m mutation) try(dir string) string {
+	for _, e := range m.edits {
+		name := filepath.Join(dir, e.file)
+		text, err := os.ReadFile(name)
+		if err != nil || strings.Count(string(text), e.old) != 1 {
+			return "stale"
+		}
+		defer os.WriteFile(name, text, 0o644)
+		if err := os.WriteFile(name, []byte(strings.Replace(string(text), e.old, e.new, 1)), 0o644); err != nil {
+			return err.Error()
+		}
+	}
+
+	build := exec.Command("go", "test", "-tags", "nightly", "-vet=off", "-run", "^$", m.pkg)
+	test := exec.Command("go", "test", "-tags", "nightly", "-vet=off", "-count=1", "-timeout=10m", "-run", "^("+m.run+")$", m.pkg)
+	for _, c := range []*exec.Cmd{build, test} {
+		c.Dir = dir
+		c.Env = append(os.Environ(), "RAPID_SEED=1", "RAPID_NOFAILFILE=true", "RAPID_SHRINKTIME=1s")
+	}
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Sprintf("does not build: %s", out)
+	}
+	if err := test.Run(); err == nil {
+		return "green"
+	}
+	return "red"
+}
+
+// readMutations reads the list. "= " begins a mutation and says what it is; "red PACKAGE TEST|TEST"
+// names the tests; "in FILE" begins an edit, whose lines are the old ones after "-" and the new ones
+// after "+".
+func readMutations(name string) (all []mutation, err error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	for n, line := range strings.Split(string(text), "\n") {
+		var p *mutation
+		if len(all) > 0 {
+			p = &all[len(all)-1]
+		}
+		var e *edit
+		if p != nil && len(p.edits) > 0 {
+			e = &p.edits[len(p.edits)-1]
+		}
+		word, rest, _ := strings.Cut(line, " ")
+		switch {
+		case line == "" || line[0] == '#':
+		case word == "=":
+			all = append(all, mutation{says: rest})
+		case word == "red" && p != nil:
+			p.pkg, p.run, _ = strings.Cut(rest, " ")
+		case word == "in" && p != nil:
+			p.edits = append(p.edits, edit{file: rest})
+		case line[0] == '-' && e != nil:
+			e.old = strings.TrimPrefix(e.old+"\n"+line[1:], "\n")
+		case line[0] == '+' && e != nil:
+			e.new = strings.TrimPrefix(e.new+"\n"+line[1:], "\n")
+		default:
+			return nil, fmt.Errorf("%s:%d: %q", name, n+1, line)
+		}
+	}
+	return all, nil
+}

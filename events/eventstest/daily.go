@@ -1,0 +1,5 @@
+//go:build !nightly
+
+package eventstest
+
+const nightly = false
