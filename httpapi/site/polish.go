@@ -71,11 +71,3 @@ func month(m time.Month) string {
 	return [...]string{"stycznia", "lutego", "marca", "kwietnia", "maja", "czerwca", "lipca", "sierpnia",
 		"września", "października", "listopada", "grudnia"}[m-1]
 }
-
-// monthName returns the name of a month, and shortMonth its first three letters.
-func monthName(m time.Month) string {
-	return [...]string{"styczeń", "luty", "marzec", "kwiecień", "maj", "czerwiec", "lipiec", "sierpień",
-		"wrzesień", "październik", "listopad", "grudzień"}[m-1]
-}
-
-func shortMonth(m time.Month) string { return string([]rune(monthName(m))[:3]) }
