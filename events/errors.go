@@ -54,6 +54,19 @@ func CheckHeaders(header map[string][]string) error {
 	return nil
 }
 
+// DecodeStored decodes a message as its stream stores it: as DecodeMessage, and with an error for
+// headers that no event may have. header is nil for none.
+func DecodeStored(subject string, header map[string][]string, payload []byte) (Event, error) {
+	e, err := DecodeMessage(subject, payload)
+	if err != nil && IsBinaryMode(header) {
+		return Event{}, ErrBinaryMode
+	}
+	if err != nil {
+		return Event{}, err
+	}
+	return e, CheckHeaders(header)
+}
+
 // Error returns "<field>: <problem>".
 func (e *Error) Error() string { return clip(e.Field+": "+e.Problem, maxReason) }
 

@@ -107,6 +107,8 @@ type commands struct {
 	Recover    recoverCmd    `cmd:"" group:"Read model" help:"Publish what the stream has lost, after its loss, a backup or an erasure, and have the running server accept it."`
 	Verify     verifyCmd     `cmd:"" group:"Read model" help:"Replay the stream and compare every record with the running server's."`
 	Rejected   rejectedCmd   `cmd:"" group:"Events" help:"Show rejected events."`
+	Streams    streamsCmd    `cmd:"" group:"Run" help:"Create the registry's streams."`
+	Keys       keysCmd       `cmd:"" group:"Run" help:"Make the keys of the brokers' roles, and the operators' token."`
 	Ready      readyCmd      `cmd:"" group:"Run" help:"Exit 0 if a running server is ready, else 1 and the reason. For container health checks."`
 	Version    versionCmd    `cmd:"" group:"Run" help:"Print the version, its commit, the Go version and the versions of the key dependencies."`
 }

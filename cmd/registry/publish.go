@@ -2,28 +2,26 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
 
 	"example.org/registry/cmd/registry/internal/cli"
 	"example.org/registry/events"
 	"example.org/registry/events/publish"
+	"example.org/registry/projector/recovery"
 )
 
 // publishCmd sends NDJSON events into the stream.
 type publishCmd struct {
-	Files     []string `arg:"" name:"FILE" help:"NDJSON files, one CloudEvent a line; - is standard input. Blank lines are skipped."`
+	Files     []string `arg:"" name:"FILE" help:"NDJSON files, one CloudEvent a line, also packed as .gz or .zst; - is standard input. Blank lines are skipped."`
 	MaxErrors int      `default:"0" help:"Report and skip this many bad lines; one more stops the command."`
 	DryRun    bool     `help:"Check every line but send nothing. Needs no broker."`
-	creating
 	cli.StreamFlags
 }
 
@@ -31,383 +29,348 @@ type publishCmd struct {
 func (publishCmd) Help() string {
 	return "Checks each line before it sends it. A bad line is reported with its number and the reason and not sent; the exit status is then 1. " +
 		"What the stream has in the same or a greater revision is not sent, so the same files may be sent again at any time. " +
-		"The same revision with another state is a bad line where the stream's state is true (events/CONTRACT.md#revisions); else it is sent, and named. " +
 		"Prints what the good lines say of each list."
 }
 
 // Run publishes the files in order and prints the summary, also if it stops early.
 func (c *publishCmd) Run(p *process) error {
-	inputs, err := c.check(p)
-	if err != nil {
+	if c.MaxErrors < 0 {
+		return cli.Usagef("--max-errors: must not be negative")
+	}
+	if err := c.CheckURLs(); err != nil {
 		return err
 	}
-	send, disconnect, err := c.sender(p.ctx)
-	if err != nil {
+	if err := checkInputs(c.Files); err != nil {
 		return err
 	}
-	defer disconnect()
-	bar := cli.NewProgress(p.stderr, "publishing", "bytes")
-	bar.Set(0, totalSize(inputs))
-	run := &publishing{send: send, maxErrors: c.MaxErrors, complaint: p.stderr, ids: idSet{}, bar: bar}
-	err = run.lines(p.ctx, inputs)
-	if _, writeErr := fmt.Fprintln(p.stdout, run.lists.String()+run.summary(c.DryRun)); err == nil {
-		err = writeErr
-	}
-	if warning := run.lists.rounded(); warning != "" {
-		if _, writeErr := fmt.Fprintln(p.stderr, warning); err == nil {
-			err = writeErr
+
+	run := &publishing{send: checkOnly, dry: c.DryRun, maxErrors: c.MaxErrors, stderr: p.stderr,
+		progress: cli.NewProgress(p.stderr, "publishing", "events")}
+	if !c.DryRun {
+		if err := c.Check(); err != nil {
+			return err
 		}
+		nc, js, err := c.Open(p.ctx, "registry publish")
+		if err != nil {
+			return err
+		}
+		defer nc.Close()
+		run.send = publish.New(js, publish.Config{Stream: string(c.Stream)}).PublishAll
+	}
+
+	err := run.publishFiles(p.ctx, c.Files, p.stdin)
+	_, printErr := fmt.Fprintln(p.stdout, run.counts.String()+run.summary())
+	run.counts.warn(p.stderr)
+	if err == nil {
+		err = printErr
 	}
 	return err
 }
 
-func (c *publishCmd) check(p *process) ([]input, error) {
-	if c.MaxErrors < 0 {
-		return nil, cli.Usagef("--max-errors: must not be negative")
-	}
-	if err := c.CheckURLs(); err != nil {
-		return nil, err
-	}
-	if err := c.creating.check(); err != nil {
-		return nil, err
-	}
-	if err := c.Check(); err != nil && !c.DryRun {
-		return nil, err
-	}
-	return openInputs(c.Files, p.stdin)
-}
-
-// sender connects to the stream. A dry run gets one that only checks.
-func (c *publishCmd) sender(ctx context.Context) (send sendFunc, disconnect func(), err error) {
-	if c.DryRun {
-		return c.dryRun, func() {}, nil
-	}
-	var prepare cli.PrepareFunc
-	if c.CreateStream {
-		prepare = c.create
-	}
-	nc, js, err := c.Open(ctx, "registry publish", prepare)
-	if err != nil {
-		return nil, nil, err
-	}
-	return c.publisher(js).PublishAll, nc.Close, nil
-}
-
-func (c *publishCmd) publisher(js jetstream.JetStream) *publish.Publisher {
-	return publish.New(js, publish.Config{Stream: string(c.Stream)})
-}
-
-// dryRun is the sender of a dry run. It refuses what the publisher would refuse.
-func (c *publishCmd) dryRun(_ context.Context, all []publish.Message) (publish.Summary, error) {
-	publisher := c.publisher(nil)
-	for i := range all {
-		err := publisher.Check(&all[i])
-		if err == nil {
-			err = events.CheckRevision(all[i].Event.Data, 0, time.Now())
-		}
-		if err != nil {
-			return publish.Summary{}, &publish.MessageError{Index: i, Err: err}
+// checkOnly is PublishAll of a dry run.
+func checkOnly(_ context.Context, messages []publish.Message) (publish.Summary, error) {
+	for i := range messages {
+		if err := events.CheckRevision(messages[i].Event.Data, 0, time.Now()); err != nil {
+			return publish.Summary{Sent: i}, &publish.MessageError{Index: i, Err: err}
 		}
 	}
-	return publish.Summary{Sent: len(all)}, nil
-}
-
-// createWithin bounds the two requests that creating the stream takes.
-const createWithin = 3 * time.Second
-
-// creating creates a missing stream.
-type creating struct {
-	CreateStream bool `help:"Create the stream if the broker has none, such as after its loss. A server that followed the old one serves what it has until registry recover has run."`
-	newStream
-}
-
-// newStream configures a stream that has to be created.
-type newStream struct {
-	StreamReplicas int `default:"1" help:"Replicas of the stream, where it has to be created: 1 to 5. The embedded broker has one." group:"Broker and stream"`
-	StreamHistory  int `default:"5" help:"Messages kept per subject in the stream, where it has to be created. 0: all." group:"Broker and stream"`
-}
-
-func (c newStream) check() error {
-	switch {
-	case c.StreamReplicas < 1 || c.StreamReplicas > 5:
-		return cli.Usagef("--stream-replicas: must be 1 to 5")
-	case c.StreamHistory < 0 || c.StreamHistory > 1_000_000:
-		return cli.Usagef("--stream-history: must be 0 to 1000000")
-	}
-	return nil
-}
-
-// create creates the stream as a server would (events/CONTRACT.md#stream). An existing one stays as
-// it is.
-func (c creating) create(ctx context.Context, js jetstream.JetStream, stream string) error {
-	ctx, cancel := context.WithTimeout(ctx, createWithin)
-	defer cancel()
-	_, err := js.Stream(ctx, stream)
-	if !errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil // findStream reports other errors
-	}
-	_, err = js.CreateStream(ctx, publish.StreamConfig(stream, c.StreamReplicas, c.StreamHistory, events.NewEpoch()))
-	if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // a server was faster
-		return fmt.Errorf("make stream %s: %w; correct --stream or --stream-replicas", stream, err)
-	}
-	return nil
+	return publish.Summary{Sent: len(messages)}, nil
 }
 
 // batchLines is how many events are sent as one atomic batch: the broker's own limit.
 const batchLines = 1000
 
-// publishing is one run of publish. One goroutine uses it.
+// publishing is one run of publish.
 type publishing struct {
-	send      sendFunc
+	send      func(context.Context, []publish.Message) (publish.Summary, error) // PublishAll
+	dry       bool
 	maxErrors int
-	complaint io.Writer // gets one line for each bad line of the input
-	bar       *cli.Progress
+	stderr    io.Writer // gets a line for each bad line of the input
+	progress  *cli.Progress
 
-	ids       idSet
-	pending   []line // checked, not sent yet; at most batchLines
-	good, bad int
-	done      publish.Summary // without its Corrected
-	lists     listCounts
-	stopped   string // where --max-errors stopped the run
+	pending []line // checked, not sent yet; at most batchLines
+	sum     publish.Summary
+	bad     int
+	stopped string // where --max-errors stopped the run
+	counts  counts
 }
 
-// sendFunc is Publisher.PublishAll: it counts the messages that it has dealt with, also if it
-// returns an error.
-type sendFunc func(context.Context, []publish.Message) (publish.Summary, error)
+// line is a line of the input.
+type line struct {
+	place   string // as compilers write it
+	text    []byte
+	message publish.Message
+	err     error // why it must not be sent
+}
 
 // errTooManyBad ends the reading of the input.
 var errTooManyBad = errors.New("too many bad lines")
 
-// lines publishes all inputs. An error explains why not everything was sent.
-func (r *publishing) lines(ctx context.Context, inputs []input) error {
-	err := eachLine(ctx, inputs, func(l *line) error { return r.line(ctx, l) }, func() error { return r.flush(ctx) })
-	if err == nil || errors.Is(err, errTooManyBad) {
-		// The good lines before the one that stops the run are still sent.
-		if flushErr := r.flush(ctx); flushErr != nil {
-			err = flushErr
+// publishFiles publishes all files. An error explains why not everything was sent.
+func (p *publishing) publishFiles(ctx context.Context, files []string, stdin io.Reader) error {
+	group, running := errgroup.WithContext(ctx)
+	lines := make(chan line, batchLines)
+	group.Go(func() error {
+		defer close(lines)
+		for _, name := range files {
+			if err := readFile(running, name, stdin, lines); err != nil {
+				return err
+			}
 		}
-	}
-	switch {
-	case errors.Is(err, context.Canceled):
-		return errors.New("interrupted: publish the same files again to send the rest")
-	case err == nil && r.bad > 0, errors.Is(err, errTooManyBad):
-		return r.badLines()
-	}
-	return err
+		return nil
+	})
+	group.Go(func() error { return p.publishLines(running, lines) })
+	return p.explain(ctx, group.Wait())
 }
 
-// line adds one line of the input to the next batch, or reports it as bad.
-func (r *publishing) line(ctx context.Context, l *line) error {
-	if l.err != nil {
-		return r.refuse(l)
+// readFile sends the lines of a file.
+func readFile(ctx context.Context, name string, stdin io.Reader, to chan<- line) error {
+	in, err := openInput(ctx, name, stdin)
+	if err != nil {
+		return err
 	}
-	switch known, same := r.ids.add(l.message.Event.ID, l.payload); {
-	case known && !same:
-		l.err = errors.New("id: the input has had another event of this id before")
-		return r.refuse(l)
-	case known: // a repeated line
-		r.good++
-		r.done.Known++
-		r.bar.Add(l.size)
-		return nil
-	}
-	r.good++
-	r.pending = append(r.pending, *l)
-	if len(r.pending) == batchLines {
-		return r.flush(ctx)
+	defer in.Close()
+	err = readLines(in, func(number int, text []byte, err error) error {
+		l := line{place: fmt.Sprintf("%s:%d", name, number), text: text, err: err}
+		if err == nil {
+			l.message, l.err = publish.ParseMessage(text)
+		}
+		select {
+		case to <- l:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
 }
 
-// refuse reports a bad line.
-func (r *publishing) refuse(l *line) error {
-	r.bad++
-	r.bar.Add(l.size)
-	if _, err := fmt.Fprintf(r.complaint, "%s: %s%s\n", l.position(), l.err, l.ofEvent()); err != nil {
+// publishLines publishes lines in batches. What a pipe has brought is sent before it brings more, since
+// it may be a delisting.
+func (p *publishing) publishLines(ctx context.Context, lines <-chan line) error {
+	for {
+		if len(lines) == 0 || len(p.pending) == batchLines {
+			if err := p.flush(ctx); err != nil {
+				return err
+			}
+		}
+		select {
+		case l, more := <-lines:
+			if !more {
+				return p.flush(ctx)
+			}
+			if err := p.addLine(ctx, l); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// addLine adds a line of the input to the next batch, or reports it as bad.
+func (p *publishing) addLine(ctx context.Context, l line) error {
+	if recovery.IsTombstonesEnd(l.text) {
+		return nil
+	}
+	if l.err != nil {
+		return p.refuse(ctx, l, l.err)
+	}
+	p.pending = append(p.pending, l)
+	return nil
+}
+
+// refuse reports a bad line. The one that exceeds the maximum ends the run; the good lines before it
+// are sent.
+func (p *publishing) refuse(ctx context.Context, l line, reason error) error {
+	p.bad++
+	if p.bad > p.maxErrors {
+		p.stopped = l.place
+		if err := p.flush(ctx); err != nil {
+			return err
+		}
+	}
+	if _, err := fmt.Fprintf(p.stderr, "%s: %s%s\n", l.place, reason, nameOf(l.text)); err != nil {
 		return err
 	}
-	if r.bad > r.maxErrors {
-		r.stopped = l.position()
+	if p.stopped != "" {
 		return errTooManyBad
 	}
 	return nil
 }
 
+// nameOf names the event of a bad line by its id, so that it is found in what it was made of. It is
+// empty if the line has none.
+func nameOf(text []byte) string {
+	var e struct{ ID string }
+	if json.Unmarshal(text, &e) != nil || e.ID == "" || len(e.ID) > 256 {
+		return ""
+	}
+	return fmt.Sprintf(" (event %q)", e.ID)
+}
+
 // flush sends the pending lines and waits until the stream has stored them. A message that the
-// publisher rejects (too long with its headers, or another state in a known revision) is a bad line
-// like any other.
-func (r *publishing) flush(ctx context.Context) error {
-	for len(r.pending) > 0 {
-		at, err := r.sendPending(ctx)
-		var wrong *events.Error
-		switch {
-		case err == nil:
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case errors.As(err, &wrong):
-			if err := r.dropPending(ctx, at, wrong); err != nil {
-				return err
-			}
-		default:
-			return fmt.Errorf("stopped at %s: %w; publish the same files again to send the rest; if it stops again, "+
-				"the broker's log or /projection of the server says why", r.pending[at].position(), err)
+// publisher refuses, such as another state in a known revision, is a bad line like any other.
+func (p *publishing) flush(ctx context.Context) error {
+	for len(p.pending) > 0 {
+		batch := p.pending
+		messages := make([]publish.Message, len(batch))
+		for i := range batch {
+			messages[i] = batch[i].message
+		}
+		sum, err := p.send(ctx, messages)
+		p.sum.Sent += sum.Sent
+		p.sum.Known += sum.Known
+		p.sum.Stale += sum.Stale
+		p.sum.LastSequence = max(p.sum.LastSequence, sum.LastSequence)
+
+		done := len(batch)
+		failed, stopped := errors.AsType[*publish.MessageError](err)
+		if stopped {
+			done = failed.Index
+		}
+		for _, l := range batch[:done] {
+			p.counts.add(l.message.Event.Data)
+		}
+		p.progress.Add(done)
+		p.pending = nil
+		if err == nil {
+			return nil
+		}
+
+		reason, wrong := errors.AsType[*events.Error](err)
+		if !stopped || !wrong {
+			return stopError{batch[min(done, len(batch)-1)].place, err}
+		}
+		p.pending = batch[done+1:]
+		if p.bad == p.maxErrors {
+			p.pending = nil // the lines after the one that stops the run are not sent
+		}
+		if err := p.refuse(ctx, batch[done], reason); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// sendPending sends one batch, and removes from pending the lines that are dealt with. An
-// error is about the pending line at the returned index.
-func (r *publishing) sendPending(ctx context.Context) (int, error) {
-	messages := make([]publish.Message, len(r.pending))
-	for i := range r.pending {
-		messages[i] = r.pending[i].message
-	}
-	sum, err := r.send(ctx, messages)
-	r.done.Sent += sum.Sent
-	r.done.Known += sum.Known
-	r.done.Older += sum.Older
-	r.done.LastSequence = max(r.done.LastSequence, sum.LastSequence)
-	for _, i := range sum.Corrected {
-		l := &r.pending[i]
-		if _, err := fmt.Fprintf(r.complaint, "%s: sent, though revision %d has another state in the stream or on an earlier line: this one is true\n",
-			l.position(), events.Revision(l.message.Event.Data)); err != nil {
-			return i, err
-		}
-	}
-	stored := len(r.pending)
-	var failed *publish.MessageError
-	if errors.As(err, &failed) {
-		stored = min(sum.Done(), failed.Index) // later ones may be stored too: then they are known
-	} else if err != nil {
-		stored = 0
-	}
-	for i := range r.pending[:stored] {
-		r.bar.Add(r.pending[i].size)
-		r.lists.add(r.pending[i].message.Event.Data)
-	}
-	r.pending = append(r.pending[:0], r.pending[stored:]...)
-	if failed == nil {
-		return 0, err
-	}
-	return failed.Index - stored, err
+// stopError is the error of a run that the broker stopped.
+type stopError struct {
+	place string
+	err   error
 }
 
-// dropPending reports the pending line at an index as bad. If that exceeds the maximum, the lines
-// before it are sent and those after it are not.
-func (r *publishing) dropPending(ctx context.Context, at int, why error) error {
-	bad := r.pending[at]
-	bad.err = why
-	r.good--
-	err := r.refuse(&bad)
-	if err == nil {
-		r.pending = slices.Delete(r.pending, at, at+1)
-		return nil
-	}
-	r.pending = r.pending[:at]
-	return errors.Join(err, r.flush(ctx))
+func (e stopError) Error() string {
+	return fmt.Sprintf("stopped at %s: %v; publish the same files again to send the rest; if it stops again, "+
+		"the broker's log or /projection of the server says why", e.place, e.err)
 }
 
-// badLines returns the error of a run with bad lines, with the remedy.
-func (r *publishing) badLines() error {
-	if r.stopped != "" {
-		return fmt.Errorf("stopped at %s: correct the line and publish again, or allow more bad lines with --max-errors", r.stopped)
+func (e stopError) Unwrap() error { return e.err }
+
+// explain returns the error of a run that ended with err.
+func (p *publishing) explain(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return errors.New("interrupted: publish the same files again to send the rest")
 	}
-	return fmt.Errorf("%s not sent: correct and publish them again", cli.Count(r.bad, "bad line"))
+	if errors.Is(err, errTooManyBad) {
+		return fmt.Errorf("stopped at %s: correct the line and publish again, or allow more bad lines with --max-errors", p.stopped)
+	}
+	if err == nil && p.bad > 0 {
+		return fmt.Errorf("%s not sent: correct and publish them again", cli.Count(p.bad, "bad line"))
+	}
+	return err
 }
 
-// summary returns the one line on standard output.
-func (r *publishing) summary(dry bool) string {
-	var s strings.Builder
-	if dry {
-		fmt.Fprintf(&s, "%s, %s; nothing sent (dry run)", cli.Count(r.good, "good line"), cli.Count(r.bad, "bad line"))
-	} else {
-		fmt.Fprintf(&s, "%d sent, %d already there, %d older, %s", r.done.Sent, r.done.Known, r.done.Older, cli.Count(r.bad, "bad line"))
+// summary returns the last line on standard output.
+func (p *publishing) summary() string {
+	text := fmt.Sprintf("%d sent, %d already there, %d stale, %s", p.sum.Sent, p.sum.Known, p.sum.Stale, cli.Count(p.bad, "bad line"))
+	if p.dry {
+		text = fmt.Sprintf("%s, %s; nothing sent (dry run)", cli.Count(p.sum.Sent, "good line"), cli.Count(p.bad, "bad line"))
 	}
-	if r.done.LastSequence > 0 {
-		fmt.Fprintf(&s, "; last sequence %d", r.done.LastSequence)
+	if p.sum.LastSequence > 0 {
+		text += fmt.Sprintf("; last sequence %d", p.sum.LastSequence)
 	}
-	if r.stopped != "" {
-		fmt.Fprintf(&s, "; stopped at %s", r.stopped)
+	if p.stopped != "" {
+		text += "; stopped at " + p.stopped
 	}
-	return s.String()
+	return text
 }
 
-// listCounts counts what lines say, so that a mistake in an export is seen: all unverified, say.
-type listCounts struct {
-	of        map[events.List]*listCount
-	views     int
-	donations int
+// counts counts what lines say, so that a mistake in an export is seen: all unverified, say.
+type counts struct {
+	listed, verified, removed map[events.List]int
+	views, donations          int
 
-	long, thousands int // chat ids of more than 15 digits, and those of them that end in 000
-	first           string
+	longIDs, rounded int // chat ids of more than 15 digits, and those of them that end in 000
+	future           int // entries that were reported after now
+	firstRounded     events.Subject
+	firstFuture      events.Subject
 }
 
-type listCount struct{ listed, verified, shown, private, removed int }
+// clockSkew is how far a clock may be ahead without a warning.
+const clockSkew = 5 * time.Minute
 
-func (c *listCounts) list(l events.List) *listCount {
-	if c.of == nil {
-		c.of = map[events.List]*listCount{}
+func (c *counts) add(d events.Data) {
+	if c.listed == nil {
+		c.listed, c.verified, c.removed = map[events.List]int{}, map[events.List]int{}, map[events.List]int{}
 	}
-	if c.of[l] == nil {
-		c.of[l] = &listCount{}
-	}
-	return c.of[l]
-}
-
-func (c *listCounts) add(d events.Data) {
 	switch d := d.(type) {
 	case events.Entry:
-		n := c.list(d.List)
-		n.listed++
-		if d.Verified {
-			n.verified++
-		}
-		if d.Verified || !d.List.Trusted() {
-			n.shown++
-		}
-		if d.Proofs.Private {
-			n.private++
-		}
-		c.addChatID(d)
+		c.addEntry(d)
 	case events.Delisting:
-		c.list(d.List).removed++
+		c.removed[d.List]++
 	case events.Views:
 		c.views++
-	case events.Donation, events.DonationRemoval:
+	default:
 		c.donations++
 	}
 }
 
-func (c *listCounts) addChatID(d events.Entry) {
+func (c *counts) addEntry(d events.Entry) {
+	c.listed[d.List]++
+	if d.Verified {
+		c.verified[d.List]++
+	}
+	if d.ReportedAt.After(time.Now().Add(clockSkew)) {
+		c.future++
+		if c.future == 1 {
+			c.firstFuture = d.Subject()
+		}
+	}
 	if len(d.ChatID) <= 15 || strings.Trim(d.ChatID, "0123456789") != "" {
 		return
 	}
-	c.long++
+	c.longIDs++
 	if strings.HasSuffix(d.ChatID, "000") {
-		c.thousands++
-		if c.first == "" {
-			c.first = d.Subject().String()
+		c.rounded++
+		if c.rounded == 1 {
+			c.firstRounded = d.Subject()
 		}
 	}
 }
 
-// rounded returns a warning if more than one long chat id in a hundred ends in 000, where one in a
-// thousand does by chance: a spreadsheet keeps 15 digits of a number, so the ids are other people's.
-func (c *listCounts) rounded() string {
-	if c.thousands*100 <= c.long {
-		return ""
+// warn writes a line for each kind of value that is likely to be a mistake.
+func (c *counts) warn(w io.Writer) {
+	// One in a thousand ends in 000 by chance. A spreadsheet keeps 15 digits of a number, so that
+	// rounded ids are other persons'.
+	if c.rounded*100 > c.longIDs {
+		fmt.Fprintf(w, "warning: %d of %d long chat ids end in 000 (the first: %s), as a spreadsheet or JavaScript rounds numbers: "+
+			"compare one with its source; if it is another, export the ids as text\n", c.rounded, c.longIDs, c.firstRounded)
 	}
-	return fmt.Sprintf("warning: %d of %d long chat ids end in 000 (the first: %s), as a spreadsheet or JavaScript rounds numbers: "+
-		"compare one with its source; if it is another, export the ids as text", c.thousands, c.long, c.first)
+	if c.future > 0 {
+		fmt.Fprintf(w, "warning: %s in the future (the first: %s): such an entry stays the newest until then; compare the backend's clock and time zone\n",
+			cli.Count(c.future, "report"), c.firstFuture)
+	}
 }
 
 // String returns a line for each list that has lines.
-func (c *listCounts) String() string {
+func (c *counts) String() string {
 	var s strings.Builder
 	for _, l := range events.Lists() {
-		if n := c.of[l]; n != nil {
-			fmt.Fprintf(&s, "%s: %d listed (%d verified, %d shown, %d with private proofs), %d removed\n", l, n.listed, n.verified, n.shown, n.private, n.removed)
+		if c.listed[l]+c.removed[l] > 0 {
+			fmt.Fprintf(&s, "%s: %d listed (%d verified), %d removed\n", l, c.listed[l], c.verified[l], c.removed[l])
 		}
 	}
 	if c.views > 0 {
@@ -417,22 +380,4 @@ func (c *listCounts) String() string {
 		fmt.Fprintf(&s, "donations: %s\n", cli.Count(c.donations, "line"))
 	}
 	return s.String()
-}
-
-// idSet stores the event ids of one publish run as the first 16 bytes of their SHA-256, with a hash of
-// their lines: about 40 bytes an event however long its id is, 400 MB for ten million lines. A 64-bit
-// hash would refuse a good line once in a few hundred thousand runs of that size; this one, never.
-type idSet map[[16]byte]uint64
-
-// add reports whether the id is known, and with the same line.
-func (s idSet) add(id string, line []byte) (known, same bool) {
-	sum := sha256.Sum256([]byte(id))
-	key := [16]byte(sum[:])
-	digest := sha256.Sum256(line)
-	hash := binary.LittleEndian.Uint64(digest[:])
-	earlier, known := s[key]
-	if !known {
-		s[key] = hash
-	}
-	return known, earlier == hash
 }

@@ -42,9 +42,9 @@ func (s *stream) send(_ context.Context, batch []publish.Message) (publish.Summa
 func publishText(t *testing.T, s *stream, maxErrors int, lines ...string) (summary, complaints string, err error) {
 	t.Helper()
 	var out bytes.Buffer
-	r := &publishing{send: s.send, maxErrors: maxErrors, complaint: &out, bar: &cli.Progress{}, ids: idSet{}}
-	err = r.lines(t.Context(), []input{text("f", strings.Join(lines, "\n"))})
-	return r.summary(false), out.String(), err
+	r := &publishing{send: s.send, maxErrors: maxErrors, stderr: &out, progress: &cli.Progress{}}
+	err = r.publishFiles(t.Context(), []string{"-"}, strings.NewReader(strings.Join(lines, "\n")))
+	return r.summary(), out.String(), err
 }
 
 // made makes n good lines.
@@ -65,7 +65,7 @@ func TestPublishInOrder(t *testing.T) {
 	if err != nil || complaints != "" || !slices.Equal(s.stored, ids) {
 		t.Errorf("%v, %q, %d stored", err, complaints, len(s.stored))
 	}
-	if want := "2007 sent, 0 already there, 0 older, 0 bad lines; last sequence 2007"; summary != want {
+	if want := "2007 sent, 0 already there, 0 stale, 0 bad lines; last sequence 2007"; summary != want {
 		t.Errorf("%q, want %q", summary, want)
 	}
 }
@@ -76,7 +76,7 @@ func TestPublishStopsAtABadLine(t *testing.T) {
 	for _, at := range []int{0, 1, batchLines - 1, batchLines, batchLines + 1, batchLines + 2} {
 		s := &stream{}
 		summary, complaints, err := publishText(t, s, 0, slices.Insert(slices.Clone(lines), at, "bad")...)
-		place := fmt.Sprintf("f:%d", at+1)
+		place := fmt.Sprintf("-:%d", at+1)
 		if err == nil || !slices.Equal(s.stored, ids[:at]) || !strings.HasPrefix(complaints, place+": ") || !strings.HasSuffix(summary, "stopped at "+place) {
 			t.Errorf("at %d: %d stored, %q, %q, %v", at, len(s.stored), complaints, summary, err)
 		}
@@ -93,14 +93,14 @@ func TestPublisherRefusesAMessage(t *testing.T) {
 	refuse := func(batch []publish.Message) (int, error) {
 		for i, m := range batch {
 			if m.Event.ID == ids[4] {
-				return 0, &publish.MessageError{Index: i, Err: &events.Error{Field: "event", Problem: "too long"}}
+				return i, &publish.MessageError{Index: i, Err: &events.Error{Field: "event", Problem: "too long"}}
 			}
 		}
 		return len(batch), nil
 	}
 	s := &stream{fail: refuse}
 	_, complaints, err := publishText(t, s, 1, lines...)
-	if err == nil || !slices.Equal(s.stored, slices.Delete(slices.Clone(ids), 4, 5)) || !strings.HasPrefix(complaints, "f:5: ") {
+	if err == nil || !slices.Equal(s.stored, slices.Delete(slices.Clone(ids), 4, 5)) || !strings.HasPrefix(complaints, "-:5: ") {
 		t.Errorf("%d stored, %q, %v", len(s.stored), complaints, err)
 	}
 	s = &stream{fail: refuse}
@@ -116,26 +116,12 @@ func TestPublishingBreaksOff(t *testing.T) {
 		return 3, &publish.MessageError{Index: 3, Err: errors.New("no answer")}
 	}}
 	summary, _, err := publishText(t, s, 0, lines...)
-	if err == nil || !strings.Contains(err.Error(), "stopped at f:4: ") || !slices.Equal(s.stored, ids[:3]) {
+	if err == nil || !strings.Contains(err.Error(), "stopped at -:4: ") || !slices.Equal(s.stored, ids[:3]) {
 		t.Errorf("%v, %d stored", err, len(s.stored))
 	}
 	if !strings.HasPrefix(summary, "3 sent,") {
 		t.Error(summary)
 	}
-}
-
-func TestIDSet(t *testing.T) {
-	ids := idSet{}
-	for i := range 10_000 {
-		if known, _ := ids.add(fmt.Sprint(i), nil); known {
-			t.Fatalf("%d is said to be there", i)
-		}
-	}
-	ids.add("a", []byte("x"))
-	known, same := ids.add("a", []byte("x"))
-	require.True(t, known && same)
-	known, same = ids.add("a", []byte("y"))
-	require.True(t, known && !same)
 }
 
 // natsServer runs a broker that is not ours.
@@ -179,13 +165,9 @@ func TestBrokerAdvice(t *testing.T) {
 
 // A run that the broker stops says where the broker's reason is.
 func TestStoppedPublishSaysWhere(t *testing.T) {
-	r := &publishing{complaint: io.Discard, ids: idSet{}, pending: []line{{}},
-		send: func(context.Context, []publish.Message) (publish.Summary, error) {
-			return publish.Summary{}, errors.New("no acknowledgement")
-		}}
-	err := r.flush(t.Context())
-	if err == nil || !strings.HasSuffix(err.Error(), "; publish the same files again to send the rest; if it stops again, "+
-		"the broker's log or /projection of the server says why") {
-		t.Error(err)
-	}
+	lines, _ := made(t, 1)
+	s := &stream{fail: func([]publish.Message) (int, error) { return 0, errors.New("no acknowledgment") }}
+	_, _, err := publishText(t, s, 0, lines...)
+	require.ErrorContains(t, err, "; publish the same files again to send the rest; if it stops again, "+
+		"the broker's log or /projection of the server says why")
 }

@@ -36,7 +36,8 @@ type recoverCmd struct {
 	DryRun            bool           `help:"Only compare, and print how much would be published."`
 	Yes               bool           `help:"Publish without asking."`
 	Stream            cli.StreamName `default:"REGISTRY" help:"Name of the event stream." group:"Broker and stream"`
-	creating          `embed:""`
+	CreateStream      bool           `help:"Create the stream if the broker has none, such as after its loss."`
+	newStream         `embed:""`
 	cli.AdminFlags
 	bucketFlags
 }
@@ -60,7 +61,7 @@ const (
 
 // Run compares, asks and publishes, and waits for the server.
 func (c *recoverCmd) Run(p *process) error {
-	if err := errors.Join(c.check(), c.creating.check(), c.BrokerFlags.Check()); err != nil {
+	if err := errors.Join(c.check(), c.newStream.check(), c.BrokerFlags.Check()); err != nil {
 		return err
 	}
 	return cli.Interrupted(p.ctx, c.run(p))
@@ -226,8 +227,8 @@ func (c *recoverCmd) recover(p *process, stream leader.Stream, known *recovery.K
 		}
 	}
 	if plan.Missing {
-		if err := c.create(p.ctx, stream.JS, stream.Name); err != nil {
-			return err
+		if _, err := stream.JS.CreateStream(p.ctx, c.newStream.config(stream.Name)); err != nil {
+			return fmt.Errorf("make stream %s: %w; correct --stream or --stream-replicas", stream.Name, err)
 		}
 		if plan, err = recovery.Compare(p.ctx, stream, known, options); err != nil {
 			return c.failed(nc, err)

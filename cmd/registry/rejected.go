@@ -82,7 +82,7 @@ func (f rejectedFlags) with(p *process, do func(context.Context, *rejected.Event
 	if err := f.Check(); err != nil {
 		return err
 	}
-	nc, js, err := f.Open(p.ctx, "registry rejected", nil)
+	nc, js, err := f.Open(p.ctx, "registry rejected")
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ func (c *verifyCmd) Run(p *process) error {
 	if err := c.Check(); err != nil {
 		return err
 	}
-	nc, js, err := c.Open(p.ctx, "registry verify", nil)
+	nc, js, err := c.Open(p.ctx, "registry verify")
 	if err != nil {
 		return err
 	}

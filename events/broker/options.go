@@ -107,6 +107,9 @@ func users(file string) (*server.Options, nats.Option, error) {
 	if file == "" {
 		return &server.Options{}, nil, nil
 	}
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
+		return nil, nil, fmt.Errorf("%s: not a regular file", file) // reading a pipe would wait forever
+	}
 	settings, err := conf.ParseFile(file)
 	if err != nil {
 		return nil, nil, err

@@ -13,7 +13,7 @@ async def publish(nc, db, subject, revision, event):
         answer = {"valid": True}
     if answer["valid"]:
         await nc.jetstream().publish(subject, payload, headers={  # returns when the stream has stored it
-            "Content-Type": "application/cloudevents+json", "Nats-Msg-Id": f"{subject}@{revision}"})
+            "Content-Type": "application/cloudevents+json"})
     else:
         state = answer["reason"]
         print(f"{subject}: {state}", file=sys.stderr)

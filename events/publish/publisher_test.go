@@ -33,27 +33,35 @@ func newPublisher(js jetstream.JetStream) *publish.Publisher {
 func TestPublishOne(t *testing.T) {
 	js := eventstest.Connect(t, eventstest.Broker(t))
 	stream := eventstest.Stream(t, js)
-	p, e := newPublisher(js), eventstest.Events(1, 1)[0]
+	p, e := newPublisher(js), eventstest.Listed(eventstest.Entries(1, 1)[0], 5)
 
 	first, err := p.Publish(t.Context(), e)
-	if err != nil || first != (publish.Ack{Sequence: 1}) {
-		t.Fatal(first, err)
-	}
+	require.NoError(t, err)
+	require.Equal(t, publish.Ack{Sequence: 1}, first)
 	again, err := p.Publish(t.Context(), e)
-	if err != nil || again != (publish.Ack{Sequence: 1, Duplicate: true}) {
-		t.Fatal(again, err)
-	}
+	require.NoError(t, err)
+	require.Equal(t, publish.Ack{Sequence: 1, Known: true}, again)
 	msg, err := stream.GetMsg(t.Context(), 1)
 	require.NoError(t, err)
-	if got := msg.Header.Get("Content-Type"); got != "application/cloudevents+json" {
-		t.Errorf("content type %q", got)
-	}
-	if got := msg.Header.Get("Nats-Msg-Id"); got != e.ID {
-		t.Errorf("message id %q", got)
-	}
-	if back, err := events.DecodeMessage(msg.Subject, msg.Data); err != nil || back != e {
-		t.Errorf("stored %v, %v", back, err)
-	}
+	require.Equal(t, "application/cloudevents+json", msg.Header.Get("Content-Type"))
+	require.Empty(t, msg.Header.Get(jetstream.MsgIDHeader))
+	back, err := events.DecodeMessage(msg.Subject, msg.Data)
+	require.NoError(t, err)
+	require.Equal(t, e, back)
+}
+
+// An event that changes nothing is not reported as success.
+func TestPublishStale(t *testing.T) {
+	js := eventstest.Connect(t, eventstest.Broker(t))
+	stream := eventstest.Stream(t, js)
+	p, entry := newPublisher(js), eventstest.Entries(1, 1)[0]
+	_, err := p.Publish(t.Context(), eventstest.Listed(entry, 8))
+	require.NoError(t, err)
+	_, err = p.Publish(t.Context(), eventstest.Listed(entry, 7))
+	late, ok := errors.AsType[*publish.StaleError](err)
+	require.True(t, ok, "%v", err)
+	require.EqualValues(t, 8, late.Known)
+	require.EqualValues(t, 1, stored(t, stream))
 }
 
 // A tombstone erases the subject's earlier messages and stays (events/CONTRACT.md#publishing).
@@ -79,7 +87,7 @@ func TestPublishTombstone(t *testing.T) {
 func delisted(e events.Entry) events.Event {
 	return events.Event{
 		ID: string(e.List) + "." + e.EntryID + ".delisted", Source: "urn:registry:test", Type: events.TypeDelisted,
-		Data: events.Delisting{Revision: 1, Time: eventstest.Start(), List: e.List, EntryID: e.EntryID},
+		Data: events.Delisting{Revision: 2, Time: eventstest.Start(), List: e.List, EntryID: e.EntryID},
 	}
 }
 
@@ -119,7 +127,7 @@ func TestPublishWithoutStreamEnds(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	p := newPublisher(js)
-	if _, err := p.Publish(ctx, eventstest.Events(1, 1)[0]); !errors.Is(err, jetstream.ErrNoStreamResponse) {
+	if _, err := p.Publish(ctx, eventstest.Events(1, 1)[0]); !errors.Is(err, jetstream.ErrStreamNotFound) {
 		t.Error(err)
 	}
 	if _, err := p.PublishAll(ctx, messages(eventstest.Events(2, 1))); err == nil || ctx.Err() != nil {

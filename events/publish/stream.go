@@ -28,8 +28,8 @@ func StreamConfig(name string, replicas, history int, epoch string) jetstream.St
 		MaxMsgsPerSubject:  perSubject,
 		MaxMsgSize:         events.MaxPayload,
 		Replicas:           replicas,
-		Duplicates:         2 * time.Minute,
-		DenyDelete:         true, // and no roll-ups: one with "all" would erase the stream
+		Duplicates:         100 * time.Millisecond, // the broker's least: a message id that is used again drops nothing
+		DenyDelete:         true,                   // and no roll-ups: one with "all" would erase the stream
 		AllowDirect:        true,
 		AllowAtomicPublish: true,
 		Metadata:           map[string]string{events.MetadataEpoch: epoch},

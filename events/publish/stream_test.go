@@ -25,7 +25,7 @@ func TestStreamConfig(t *testing.T) {
 		"limits":   c.Discard == jetstream.DiscardNew && c.MaxAge == 0 && c.MaxMsgs == -1 && c.MaxBytes == -1,
 		"subject":  c.MaxMsgsPerSubject == 5 && !c.DiscardNewPerSubject,
 		"size":     c.MaxMsgSize == 256<<10,
-		"window":   c.Duplicates == 2*time.Minute,
+		"window":   c.Duplicates == 100*time.Millisecond,
 		"deny":     c.DenyDelete && !c.DenyPurge,
 		"allow":    !c.AllowRollup && c.AllowDirect && c.AllowAtomicPublish,
 		"metadata": c.Metadata["registry-epoch"] == epoch && c.Metadata["registry-demo"] == "",

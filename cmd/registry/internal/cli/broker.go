@@ -128,13 +128,10 @@ func withoutUser(address string) string {
 	return strings.TrimSpace(host)
 }
 
-// PrepareFunc may create the stream before it is looked up.
-type PrepareFunc func(ctx context.Context, js jetstream.JetStream, stream string) error
-
 // Open connects for a command that needs the stream. It fails within a few seconds, with a line
-// that names the remedy. prepare may be nil. name is the command's, for the broker's log. The
-// caller closes the connection.
-func (f StreamFlags) Open(ctx context.Context, name string, prepare PrepareFunc) (*nats.Conn, jetstream.JetStream, error) {
+// that names the remedy. name is the command's, for the broker's log. The caller closes the
+// connection.
+func (f StreamFlags) Open(ctx context.Context, name string) (*nats.Conn, jetstream.JetStream, error) {
 	// Waits for a broker that restarts during a long import, but not forever.
 	nc, err := f.Connect(name, nats.ReconnectWait(500*time.Millisecond), nats.MaxReconnects(40))
 	if err != nil {
@@ -142,9 +139,6 @@ func (f StreamFlags) Open(ctx context.Context, name string, prepare PrepareFunc)
 	}
 	stream := string(f.Stream)
 	js, err := jetstream.New(nc)
-	if err == nil && prepare != nil {
-		err = prepare(ctx, js, stream)
-	}
 	if err == nil {
 		err = Advise(natserr.Explain(nc, findStream(ctx, js, stream), jetstream.DefaultAPIPrefix+"STREAM.INFO."+stream))
 	}

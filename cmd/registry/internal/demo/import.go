@@ -87,7 +87,8 @@ func incomplete(ctx context.Context, stream jetstream.Stream, all []events.Event
 	if err != nil {
 		return false, fmt.Errorf("demonstration: %w", err)
 	}
-	return msg.Header.Get(jetstream.MsgIDHeader) != last.ID, nil
+	published, err := events.DecodeMessage(msg.Subject, msg.Data)
+	return err != nil || published.ID != last.ID, nil
 }
 
 // publish sends the last event separately once everything before it is stored, since it marks a
