@@ -4,7 +4,6 @@ go 1.26.0
 
 require (
 	code.dny.dev/ssrf v0.3.0 // probes and avatars never reach private addresses
-	github.com/CycloneDX/cyclonedx-go v0.12.0 // release: bill of materials
 	github.com/KimMachineGun/automemlimit v1.0.1 // memory limit of the container
 	github.com/RoaringBitmap/roaring/v2 v2.14.5 // sets of rows that a search matches
 	github.com/alecthomas/kong v1.17.0 // command line

@@ -20,7 +20,6 @@ func leftOut() map[string]string {
 	return map[string]string{
 		"go run ./deploy/keys":                   "main_test.go runs it",
 		"go run ./cmd/registry publish":          "roles_test.go publishes with that key",
-		"go run ./deploy/release":                "main_test.go runs it",
 		"go test -tags nightly":                  "a test of its own",
 		"sudo chown":                             "needs root and the containers' user",
 		"docker compose":                         "needs a container engine",

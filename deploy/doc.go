@@ -12,8 +12,8 @@
 //   - Manifests and the Compose file: they match their own schemas, kept in testdata. Only a
 //     cluster or an engine could say more.
 //
-// The tests share one set of secrets. The release and what is slow need the build tag nightly. The race detector would see nothing of the other processes, so nothing
-// runs with it.
+// The tests share one set of secrets. What is slow needs the build tag nightly. The race detector
+// would see nothing of the other processes, so nothing runs with it.
 //
 // # Why
 //

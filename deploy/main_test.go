@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,23 +19,14 @@ import (
 	"example.org/registry/events/eventstest"
 )
 
-// registry is the built program: from a release's archive with the build tag nightly, else built as for
-// any other test.
+// registry is the built program.
 var registry string
-
-// released is the directory of that release, and releasedName what its files begin with.
-var released string
-
-const releasedName = "registry_" + testVersion + "_linux_" + runtime.GOARCH
 
 // secrets is the directory of the secrets of the installation that all tests share.
 var secrets string
 
-// testVersion is the release's version.
-const testVersion = "v0.0.0-test"
-
-// TestMain makes a release, and the secrets of an installation. The race detector would see nothing
-// of other processes, so nothing runs with it.
+// TestMain builds the program and makes the secrets of an installation. The race detector would see
+// nothing of other processes, so nothing runs with it.
 func TestMain(m *testing.M) {
 	eventstest.Main(m, run)
 }
@@ -54,17 +44,7 @@ func run(m *testing.M) (status int, err error) {
 		return 1, err
 	}
 	defer os.RemoveAll(dir)
-	if eventstest.FullRun() {
-		released = filepath.Join(dir, "release")
-		registry = filepath.Join(dir, releasedName, "registry")
-		if err := release("..", released); err != nil {
-			return 1, err
-		}
-		err = exec.Command("tar", "-xzf", filepath.Join(released, releasedName+".tar.gz"), "-C", dir).Run()
-	} else {
-		registry, err = registrytest.Build(dir)
-	}
-	if err != nil {
+	if registry, err = registrytest.Build(dir); err != nil {
 		return 1, err
 	}
 	secrets = filepath.Join(dir, "secrets")
@@ -72,16 +52,6 @@ func run(m *testing.M) (status int, err error) {
 		return 1, err
 	}
 	return m.Run(), nil
-}
-
-// release makes a release of the sources in root, for this CPU.
-func release(root, dir string) error {
-	cmd := exec.Command("go", "run", "./deploy/release", "-version", testVersion, "-commit", "0123abcd", "-platforms", "linux/"+runtime.GOARCH, "-out", dir)
-	cmd.Dir = root
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("release: %w: %s", err, output)
-	}
-	return nil
 }
 
 // makeSecrets makes secrets as an operator does, and gives them to nats.conf, which reads the

@@ -145,7 +145,7 @@ func (h *house) leads(file, path string) (found string, ok bool) {
 func TestReferences(t *testing.T) {
 	h := readHouse(t)
 	pages := regexp.MustCompile(`([\w./-]+\.md)(?:#([\w-]+))?`)
-	sources := regexp.MustCompile(`\b([a-z][\w-]*(?:/[\w.-]+)*/[\w.-]+\.go|[a-z]\w*\.go)\b`)
+	sources := regexp.MustCompile(`(\.ci/[\w.-]+\.go|\b[a-z][\w-]*(?:/[\w.-]+)*/[\w.-]+\.go|\b[a-z]\w*\.go)\b`)
 	links := regexp.MustCompile(`\]\(([^)#:\s]+)(?:#[\w-]+)?\)`)
 	docLinks := regexp.MustCompile(`\[([A-Z]\w*)(?:\.\w+)?\]`)
 	names := regexp.MustCompile(`\b(?:Test|Benchmark|Fuzz)[A-Z]\w*\b`)
