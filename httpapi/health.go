@@ -58,6 +58,8 @@ func (h *Health) admit(view *readmodel.View, readiness Readiness) error {
 		return notReady(readiness.Reason)
 	case h.MaxStaleness > 0 && time.Since(readiness.AsOf) > h.MaxStaleness:
 		return notReady("out of touch with the stream since " + body.Time(readiness.AsOf))
+	case h.MinEntries > 0 && view.Total() == 0:
+		return notReady("the registry is empty: lists and checks are answered once somebody is listed; --min-entries 0 answers them now")
 	case h.MinEntries > 0 && view.Total() < h.MinEntries:
 		return notReady(fmt.Sprintf("%d entries, fewer than the %d required", view.Total(), h.MinEntries))
 	}

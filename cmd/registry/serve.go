@@ -41,7 +41,7 @@ type serveCmd struct {
 	AnswerMemory   cli.Bytes     `default:"0" placeholder:"SIZE" help:"Most memory for the answers that are being made or sent, such as 256MiB; what does not fit is refused with 503. 0: an eighth of the process's memory limit or the machine's memory." group:"Listeners"`
 	MaxStaleness   time.Duration `default:"0s" help:"Answer 503 rather than serve data older than this. 0: never." group:"State"`
 	StaleIfError   time.Duration `default:"1h" help:"Let shared caches show an old list for this long while no server answers; at most --max-staleness where that is set. Somebody who has been delisted may be shown for as long. 0: never." group:"State"`
-	MinEntries     int           `default:"0" help:"Answer 503 while there are fewer entries, so that a wrong stream does not look like an empty registry. 0: off." group:"State"`
+	MinEntries     int           `default:"1" help:"Answer lists and checks with 503 while there are fewer entries, since an empty registry clears nobody. 0: off." group:"State"`
 	AcceptLoss     string        `placeholder:"EPOCH" help:"Start without what is known to be missing, on the stream with this epoch: the message that refuses to start names it. Whoever is missing is answered as unknown." group:"State"`
 
 	SnapshotEvery time.Duration `default:"1h" help:"Put a snapshot into the object store REGISTRY_SNAPSHOTS this often, while anything changes. 0: none." group:"State"`

@@ -157,10 +157,10 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// Below --min-entries nothing says ready: neither a terminal's lines nor the log.
-func TestNotReadyBelowMinEntries(t *testing.T) {
+// An empty registry is not ready, and neither a terminal's lines nor the log says that it is.
+func TestEmptyIsNotReady(t *testing.T) {
 	t.Parallel()
-	flags := []string{"serve", "--min-entries=1", "--http-addr=127.0.0.1:0", "--admin-addr=127.0.0.1:0", "--embedded-nats-addr=127.0.0.1:0", "--no-site"}
+	flags := []string{"serve", "--http-addr=127.0.0.1:0", "--admin-addr=127.0.0.1:0", "--embedded-nats-addr=127.0.0.1:0", "--no-site"}
 	for _, format := range []string{"--log-format=auto", "--log-format=json"} {
 		term := startInTerminal(t, append(flags, format)...)
 		term.await(t, "lists and checks are answered with 503")

@@ -95,10 +95,11 @@ func (p *Process) State() *os.ProcessState {
 	return p.cmd.ProcessState
 }
 
-// Command returns "registry serve" on free ports, with its log as JSON, unless flags say otherwise.
+// Command returns "registry serve" on free ports, with its log as JSON, and ready without an entry,
+// unless flags say otherwise.
 // binary may be another program that runs as "registry", as a test binary does.
 func Command(binary string, flags ...string) *exec.Cmd {
-	args := []string{"registry", "serve", "--http-addr=127.0.0.1:0", "--admin-addr=127.0.0.1:0", "--embedded-nats-addr=127.0.0.1:0", "--log-format=json"}
+	args := []string{"registry", "serve", "--http-addr=127.0.0.1:0", "--admin-addr=127.0.0.1:0", "--embedded-nats-addr=127.0.0.1:0", "--log-format=json", "--min-entries=0"}
 	return &exec.Cmd{Path: binary, Args: append(args, flags...)}
 }
 
@@ -106,7 +107,7 @@ func Command(binary string, flags ...string) *exec.Cmd {
 type Server struct {
 	*Process
 	HTTP, Admin string // base URLs, once it listens
-	NATS        string // its broker's URL, once it is ready
+	NATS        string // its broker's URL, once it has caught up
 
 	log string // a file
 
@@ -153,10 +154,10 @@ func (s *Server) follow(stderr io.Reader, file io.Writer, each func(line string)
 			continue
 		}
 		s.mu.Lock()
-		switch line.Msg {
-		case "listening":
+		if line.Msg == "listening" {
 			s.HTTP, s.Admin = "http://"+line.HTTP, "http://"+line.Admin
-		case "ready":
+		}
+		if line.NATS != "" {
 			s.NATS = line.NATS
 		}
 		if !s.said[line.Msg] {

@@ -243,56 +243,70 @@ const lookEvery = 20 * time.Millisecond
 // announce shows the progress of the catch-up, and reports "ready" once lists and checks are
 // served: in the log or, to a person, in a few lines. It does so after "listening", since scripts
 // start other programs by the log, and read the two in this order.
+//
+// A registry with too few entries is not ready, but it has started: the supervisor is told, and the
+// addresses are shown, since the backend needs them to publish the first entry.
 func (s *server) announce(ctx context.Context) error {
-	if err := s.catchUp(ctx); err != nil || ctx.Err() != nil {
-		return err
-	}
 	select {
 	case <-ctx.Done():
 		return nil
 	case <-s.listening:
 	}
-	s.notify("READY=1")
-	if s.cfg.Terminal == nil {
-		s.logReady()
-		return nil
-	}
-	return s.showReady()
-}
 
-// catchUp returns once lists and checks are served, or ctx ends.
-func (s *server) catchUp(ctx context.Context) error {
-	progress := &cli.Progress{}
-	if s.cfg.Terminal != nil {
-		progress = cli.ProgressOn(s.cfg.Terminal, "catching up", "events")
+	if err := s.catchUp(ctx); err != nil {
+		return nil // stopped
 	}
-	for told := false; ; {
-		_, readiness, err := s.health.View()
-		if err == nil {
-			return nil
+	s.notify("READY=1")
+	if _, _, err := s.health.View(); err != nil {
+		s.log.Warn("caught up with the stream, but lists and checks are answered with 503", append(s.addresses(), "reason", err.Error())...)
+		if err := s.showAddresses("empty"); err != nil {
+			return err
 		}
-		if readiness.Ready && !told {
-			told = true
-			s.log.Warn("caught up with the stream, but lists and checks are answered with 503", "reason", err.Error())
-		}
-		if p, _ := s.live.progress(); !readiness.Ready && p.Total > 0 {
-			progress.Set(int64(p.Done), int64(p.Total))
+	}
+
+	for {
+		if _, _, err := s.health.View(); err == nil {
+			break
 		}
 		if !pause.For(ctx, lookEvery) {
 			return nil
 		}
 	}
+	if s.cfg.Terminal == nil {
+		s.log.Info("ready", s.addresses()...)
+	}
+	return s.showAddresses("ready")
 }
 
-// showReady shows all addresses to a person.
-func (s *server) showReady() error {
+// catchUp returns once the model has caught up with the stream, or the error of ctx.
+func (s *server) catchUp(ctx context.Context) error {
+	progress := &cli.Progress{}
+	if s.cfg.Terminal != nil {
+		progress = cli.ProgressOn(s.cfg.Terminal, "catching up", "events")
+	}
+	for !s.live.readiness().Ready {
+		if p, _ := s.live.progress(); p.Total > 0 {
+			progress.Set(int64(p.Done), int64(p.Total))
+		}
+		if !pause.For(ctx, lookEvery) {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// showAddresses shows a person, if there is one, the state of the registry and all addresses.
+func (s *server) showAddresses(state string) error {
+	if s.cfg.Terminal == nil {
+		return nil
+	}
 	base := openable(s.listeners.public)
 	site, api := "off (--no-site)", base+"/api/check?search="+demo.Search
 	if s.cfg.Public.Site {
 		site, api = base+"/", base+"/api"
 	}
-	_, err := fmt.Fprintf(s.cfg.Terminal, "ready  site       %s\n       API        %s\n       operators  %s/\n       broker     %s\n",
-		site, api, openable(s.listeners.admin), s.brokerAddress())
+	_, err := fmt.Fprintf(s.cfg.Terminal, "%s  site       %s\n       API        %s\n       operators  %s/\n       broker     %s\n",
+		state, site, api, openable(s.listeners.admin), s.brokerAddress())
 	return err
 }
 
@@ -307,8 +321,8 @@ func (s *server) brokerAddress() string {
 	return "embedded, without an address (--embedded-nats-addr=-)"
 }
 
-// logReady logs the actual addresses, the counts, and some example addresses.
-func (s *server) logReady() {
+// addresses returns the actual addresses, the counts, and some example addresses for the log.
+func (s *server) addresses() []any {
 	base := openable(s.listeners.public)
 	view := s.live.View()
 	attrs := []any{
@@ -326,8 +340,7 @@ func (s *server) logReady() {
 		attrs = append(attrs, "site", base+"/")
 	}
 	// In the demonstration the search finds entries; elsewhere it is an example.
-	attrs = append(attrs, "list", base+"/api/scammers?sort=popular", "check", base+"/api/check?search="+demo.Search)
-	s.log.Info("ready", attrs...)
+	return append(attrs, "list", base+"/api/scammers?sort=popular", "check", base+"/api/check?search="+demo.Search)
 }
 
 // openable returns the address of a listener for a browser on this machine.
