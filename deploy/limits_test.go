@@ -351,7 +351,7 @@ func TestServerSaysWhatItWaitsFor(t *testing.T) {
 			_, _, body := get(t, r.Admin+"/projection", nil)
 			said := string(body) + r.Log()
 			done := strings.Contains(r.Log(), "snapshot made")
-			for _, part := range []string{`"checkpoint":24,`, `"rejected":1,`, `"subjectsNotErased":0`} {
+			for _, part := range []string{`"checkpoint":24,`, `"rejected":1,`, `"waitingPurges":0`} {
 				done = done && strings.Contains(string(body), part)
 			}
 			return done || taken != "" && (refuse && strings.Contains(said, "this user of the broker may not publish to "+taken) || !refuse && namesSilence(said))

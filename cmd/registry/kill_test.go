@@ -410,7 +410,7 @@ func (k *killer) searchesAreRight(m *readmodel.Model) {
 				k.sameSearch(m.View(), needle)
 			}
 		}
-		k.until("the text index has everything", func() bool { now := k.projection(); return now.IndexSequence == now.Checkpoint })
+		k.until("the text index has everything", func() bool { return k.Indexed(k.t.Context()) })
 	}
 }
 

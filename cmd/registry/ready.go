@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"example.org/registry/cmd/registry/internal/cli"
@@ -23,7 +25,7 @@ type readyCmd struct {
 	Wait      time.Duration `default:"0s" help:"Try for this long, also while no server is there yet. 0: once."`
 }
 
-// Run prints "ready", or returns the last reason as the error.
+// Run prints "ready", with what an operator must know beside, or returns the last reason as the error.
 func (c *readyCmd) Run(p *process) error {
 	if c.Wait < 0 {
 		return cli.Usagef("--wait: must be 0 or more")
@@ -34,9 +36,9 @@ func (c *readyCmd) Run(p *process) error {
 		if c.Wait == 0 {
 			left = readyWithin
 		}
-		err := c.poll(p.ctx, left)
+		caution, err := c.poll(p.ctx, left)
 		if err == nil {
-			_, err = fmt.Fprintln(p.stdout, "ready")
+			_, err = fmt.Fprintln(p.stdout, "ready"+caution)
 			return err
 		}
 		if time.Until(end) <= readyEvery || !pause.For(p.ctx, readyEvery) {
@@ -45,13 +47,16 @@ func (c *readyCmd) Run(p *process) error {
 	}
 }
 
-// poll makes one request, of at most readyWithin and left.
-func (c *readyCmd) poll(ctx context.Context, left time.Duration) error {
+// poll makes one request, of at most readyWithin and left. It returns what /readyz says after "ok".
+func (c *readyCmd) poll(ctx context.Context, left time.Duration) (caution string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, min(left, readyWithin))
 	defer cancel()
 	body, err := cli.AdminFlags{AdminAddr: c.AdminAddr}.Ask(ctx, http.MethodGet, "/readyz")
 	if err != nil {
-		return err
+		return "", err
 	}
-	return body.Close()
+	defer body.Close()
+
+	text, err := io.ReadAll(io.LimitReader(body, 1<<10))
+	return cli.Printable(strings.TrimSpace(strings.TrimPrefix(string(text), "ok"))), err
 }

@@ -83,7 +83,7 @@ func summaryOf(r admin.Rebuilt) string {
 		state admin.ModelState
 	}{{"before", r.Before}, {"after ", r.After}} {
 		fmt.Fprintf(&s, "%s  %s; checkpoint %d of stream %s, digest %s\n",
-			m.when, m.state.Entries, m.state.Checkpoint, cli.Printable(m.state.StreamEpoch), m.state.Digest)
+			m.when, m.state.Entries, m.state.Checkpoint, cli.Printable(m.state.Epoch), m.state.Digest)
 	}
 	fmt.Fprintf(&s, "rebuilt from %s in %.1f s; the replaced store is %s in the data directory\n", cli.Count(int(r.Events), "event"), r.Seconds, r.Aside)
 	if r.Joined > 0 {

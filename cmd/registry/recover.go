@@ -130,7 +130,7 @@ func (c *recoverCmd) server(p *process, stream leader.Stream) (*recovery.Known, 
 			source = recovery.Frozen
 			break
 		}
-		follows.StreamEpoch, follows.StreamCreated = now.StreamEpoch, now.StreamCreated
+		follows.StreamEpoch, follows.StreamCreated = now.Epoch, now.StreamCreated
 		info, err := stream.Info(p.ctx)
 		if err == nil && lineage.Same(lineage.Of(info), follows) ||
 			time.Since(began) > noticedWithin/3 {

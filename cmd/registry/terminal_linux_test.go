@@ -130,7 +130,7 @@ func TestTerminal(t *testing.T) {
 	ready := strings.Join(lines, "\n")
 	if !regexp.MustCompile(`(?m)^ready  site       http://127\.0\.0\.1:\d+/\n` +
 		`       API        http://127\.0\.0\.1:\d+/api\n` +
-		`       operators  http://127\.0\.0\.1:\d+/\n` +
+		`       operators  http://127\.0\.0\.1:\d+/projection\n` +
 		`       broker     nats://127\.0\.0\.1:\d+$`).MatchString(ready) {
 		t.Errorf("the four lines do not stand together:\n%s", ready)
 	}

@@ -164,9 +164,9 @@ func (c *verifyCmd) compareOnce(ctx context.Context, r *replay) (findings, error
 		return findings{}, err
 	}
 	defer list.close()
-	if list.head.StreamEpoch != at.StreamEpoch {
+	if list.head.Epoch != at.StreamEpoch {
 		return findings{}, fmt.Errorf("the server follows another stream: epoch %s, not %s; correct --nats-url or --admin-addr",
-			cli.Printable(list.head.StreamEpoch), at.StreamEpoch)
+			cli.Printable(list.head.Epoch), at.StreamEpoch)
 	}
 	own, err := r.inventoryAt(ctx, list.head.Sequence)
 	if err != nil {

@@ -47,7 +47,7 @@ func TestVerifyFindsFlipped(t *testing.T) {
 		Gatherer: prometheus.NewRegistry(),
 		Records: func(context.Context, uint64) (all admin.Records, err error) {
 			p := served.projector.Progress()
-			all.Stream, all.StreamEpoch = p.Stream, p.StreamEpoch
+			all.Stream, all.Epoch = p.Stream, p.StreamEpoch
 			served.projector.Inspect(func(m *readmodel.Model) { all.Inventory = m.Inventory() })
 			return all, nil
 		},

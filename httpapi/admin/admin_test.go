@@ -1,17 +1,14 @@
 package admin
 
 import (
+	"context"
 	"encoding/json"
-	"flag"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,64 +19,37 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/httpapi"
 	"example.org/registry/httpapi/internal/apitest"
-	"example.org/registry/httpapi/wire"
 	"example.org/registry/readmodel"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fixture is a read model, the public API and the listener over it.
-type fixture struct {
-	model   *readmodel.Model
-	health  *httpapi.Health
-	metrics *prometheus.Registry
-	state   atomic.Pointer[httpapi.Readiness]
-	public  *httpapi.Public
-}
+// ready is the readiness of a server that has caught up.
+var ready = httpapi.Readiness{Ready: true, AsOf: apitest.AsOf()}
 
-// serve makes the public API over apitest.People. It is ready and not frozen.
-func serve(t testing.TB, mutate ...func(*httpapi.Health)) *fixture {
-	t.Helper()
-	f := &fixture{model: readmodel.New(), metrics: prometheus.NewRegistry()}
-	render := readmodel.NewRenderer()
+// newConfig returns the configuration of a listener over apitest.People.
+func newConfig(state httpapi.Readiness) Config {
+	model, render := readmodel.New(), readmodel.NewRenderer()
 	for i, d := range apitest.People() {
 		seq := uint64(i + 1)
-		f.model.Apply([]readmodel.Record{render.Render(seq, events.Revised(d, int64(seq)))}, seq)
+		model.Apply([]readmodel.Record{render.Render(seq, events.Revised(d, int64(seq)))}, seq)
 	}
-	f.state.Store(&httpapi.Readiness{Ready: true, AsOf: apitest.AsOf()})
-	f.health = &httpapi.Health{Reader: f.model, Readiness: func() httpapi.Readiness { return *f.state.Load() }}
-	for _, m := range mutate {
-		m(f.health)
+	return Config{
+		Health:     &httpapi.Health{Reader: model, Readiness: func() httpapi.Readiness { return state }},
+		Gatherer:   prometheus.NewRegistry(),
+		Projection: func() Projection { return ProjectionOf(model.View()) },
 	}
-	var err error
-	if f.public, err = httpapi.NewPublic(httpapi.Config{Health: f.health, Metrics: f.metrics}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(f.public.Close)
-	return f
 }
 
-// listStatus returns the status of a list of the public API.
-func (f *fixture) listStatus() int {
-	rec := httptest.NewRecorder()
-	f.public.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/api/scammers", nil))
-	return rec.Code
-}
-
-func newAdmin(t testing.TB, f *fixture, mutate ...func(*Config)) http.Handler {
+func newHandler(t *testing.T, cfg Config) http.Handler {
 	t.Helper()
-	cfg := Config{Health: f.health, Gatherer: f.metrics, Projection: func() Projection { return ProjectionOf(f.model.View()) }}
-	for _, m := range mutate {
-		m(&cfg)
-	}
 	h, err := New(cfg)
 	require.NoError(t, err)
 	return h
 }
 
 // ask sends one request to the listener's handler. Headers are pairs; Host is one of them.
-func ask(t testing.TB, h http.Handler, method, target string, headers ...string) (int, string, http.Header) {
-	t.Helper()
+func ask(h http.Handler, method, target string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, nil)
 	r.Host = "127.0.0.1:8081"
 	for i := 0; i < len(headers); i += 2 {
@@ -89,333 +59,314 @@ func ask(t testing.TB, h http.Handler, method, target string, headers ...string)
 		}
 		r.Header.Add(headers[i], headers[i+1])
 	}
+
 	rec := httptest.NewRecorder()
 	h.ServeHTTP(rec, r)
-	return rec.Code, rec.Body.String(), rec.Header()
+	return rec
 }
 
-// /readyz is 200 exactly when lists are answered, and says by name why it is not.
-func TestReadyz(t *testing.T) {
-	as := func(*httpapi.Health) {} // configured as it is
-	for name, c := range map[string]struct {
-		health func(*httpapi.Health)
-		state  httpapi.Readiness
-		status int
-		body   string
+// /readyz is 200 exactly while lists are answered, and names what is wrong in either case;
+// /projection says the same while it is 503.
+func TestReady(t *testing.T) {
+	old := apitest.AsOf().AddDate(-5, 0, 0)
+	for name, test := range map[string]struct {
+		state      httpapi.Readiness
+		projection Projection
+		maxAge     time.Duration
+		minEntries int
+
+		status    int
+		body      string
+		lastError string
 	}{
-		"caught up":   {as, httpapi.Readiness{Ready: true}, 200, "ok\n"},
-		"frozen":      {as, httpapi.Readiness{Ready: true, Frozen: true}, 200, "ok\n"},
-		"loading":     {as, httpapi.Readiness{}, 503, "not caught up with the stream\n"},
-		"by name":     {as, httpapi.Readiness{Reason: "the broker is away and nothing is saved"}, 503, "the broker is away and nothing is saved\n"},
-		"stale":       {func(h *httpapi.Health) { h.MaxStaleness = time.Hour }, httpapi.Readiness{Ready: true, AsOf: apitest.AsOf().AddDate(-5, 0, 0)}, 503, "out of touch with the stream since 2021-11-21T10:15:00.007Z\n"},
-		"few entries": {func(h *httpapi.Health) { h.MinEntries = apitest.Shown() + 1 }, httpapi.Readiness{Ready: true}, 503, fmt.Sprintf("%d entries, fewer than the %d required\n", apitest.Shown(), apitest.Shown()+1)},
+		"caught up": {state: ready, status: 200, body: "ok"},
+		"missing":   {state: ready, projection: Projection{Frozen: new("missing")}, status: 200, body: "ok, but frozen: the stream is missing; "},
+		"foreign":   {state: ready, projection: Projection{Frozen: new("foreign")}, status: 200, body: "ok, but frozen: the stream is another one; "},
+		"rewound":   {state: ready, projection: Projection{Rewound: true}, status: 200, body: "ok, but rewound: the stream came back in an older state; registry recover "},
+		"stopping":  {state: httpapi.Readiness{Ready: true, Stopping: true}, status: 503, body: "stopping"},
+		"loading":   {status: 503, body: "not caught up with the stream", lastError: "not caught up with the stream"},
+		"by name": {state: httpapi.Readiness{Reason: "the broker is away"}, projection: Projection{LastError: new("the broker is away")},
+			status: 503, body: "the broker is away", lastError: "the broker is away"},
+		"stale": {state: httpapi.Readiness{Ready: true, AsOf: old}, maxAge: time.Hour, projection: Projection{LastError: new("The broker cannot be reached.")},
+			status: 503, body: "out of touch with the stream since 2021-11-21T10:15:00.007Z",
+			lastError: "out of touch with the stream since 2021-11-21T10:15:00.007Z: The broker cannot be reached."},
+		"few": {state: ready, minEntries: 999, status: 503, body: fmt.Sprint(apitest.Shown(), " entries, fewer than the 999 required"),
+			lastError: fmt.Sprint(apitest.Shown(), " entries, fewer than the 999 required")},
 	} {
-		f := serve(t, c.health)
-		f.state.Store(&c.state)
-		h := newAdmin(t, f)
-		if status, body, _ := ask(t, h, "GET", "/readyz"); status != c.status || body != c.body {
-			t.Errorf("%s: %d %q", name, status, body)
-		}
-		if got := f.listStatus(); got != c.status {
-			t.Errorf("%s: lists are %d", name, got)
-		}
-		if status, body, _ := ask(t, h, "GET", "/livez"); status != 200 || body != "ok\n" {
-			t.Errorf("%s: /livez %d %q", name, status, body)
-		}
-	}
-}
+		t.Run(name, func(t *testing.T) {
+			cfg := newConfig(test.state)
+			cfg.Health.MaxStaleness, cfg.Health.MinEntries = test.maxAge, test.minEntries
+			cfg.Projection = func() Projection { return test.projection }
+			h := newHandler(t, cfg)
 
-// While the process stops, nobody is sent here any more, but who is here is answered.
-func TestReadyzStopping(t *testing.T) {
-	f := serve(t)
-	f.state.Store(&httpapi.Readiness{Ready: true, Stopping: true, AsOf: apitest.AsOf()})
-	if status, body, _ := ask(t, newAdmin(t, f), "GET", "/readyz"); status != 503 || body != "stopping\n" {
-		t.Errorf("/readyz: %d %q", status, body)
-	}
-	if got := f.listStatus(); got != 200 {
-		t.Errorf("lists are %d", got)
-	}
-}
+			answer := ask(h, "GET", "/readyz")
+			require.Equal(t, test.status, answer.Code)
+			require.True(t, strings.HasPrefix(answer.Body.String(), test.body), answer.Body)
+			require.Equal(t, 1, strings.Count(answer.Body.String(), "\n"), "one line")
+			require.Equal(t, "ok\n", ask(h, "GET", "/livez").Body.String())
 
-func TestProjectionDocument(t *testing.T) {
-	f := serve(t)
-	sentence := "the broker is away"
-	for file, p := range map[string]func() Projection{
-		"projection": func() Projection {
-			p := ProjectionOf(f.model.View())
-			p.Stream, p.StreamEpoch, p.StreamCreated = "REGISTRY", "e1", apitest.AsOf()
-			p.LastSequence, p.Lag, p.LagSeconds, p.CaughtUp = 20, 6, 0.25, true
-			p.Rejected, p.SnapshotSequence, p.RankedSequence, p.LastError = 1, 12, 13, &sentence
-			p.Rebuilding = &Rebuilding{Done: 5, Total: 20, PerSecond: 1000, ETASeconds: 0.015}
-			p.Unpublished, p.Rewound, p.Frozen = new(3), true, new("foreign")
-			return p
-		},
-		"projection_zero": func() Projection { return Projection{} },
-	} {
-		status, body, header := ask(t, newAdmin(t, f, func(c *Config) { c.Projection = p }), "GET", "/projection")
-		if status != 200 || header.Get("Content-Type") != "application/json; charset=utf-8" || header.Get("Cache-Control") != "no-store" {
-			t.Errorf("%d %v", status, header)
-		}
-		golden(t, file, strings.TrimSuffix(body, "\n"))
-		var members map[string]json.RawMessage
-		require.NoError(t, json.Unmarshal([]byte(body), &members))
-		want := strings.Fields(`caughtUp checkpoint digest entries frozen indexSequence lag lagSeconds lastError lastSequence
-			rankedSequence rebuilding rejected rewound snapshotSequence stream streamCreated streamEpoch subjectsNotErased unpublished`)
-		var got []string
-		for name := range members {
-			got = append(got, name)
-		}
-		slices.Sort(got)
-		if !slices.Equal(got, want) {
-			t.Errorf("members %q", got)
-		}
-	}
-}
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// golden compares body with the golden file of that name.
-func golden(t *testing.T, name, body string) {
-	t.Helper()
-	file := filepath.Join("testdata", name+".golden.json")
-	if *update {
-		require.NoError(t, os.WriteFile(file, []byte(body+"\n"), 0o644))
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err)
-	if body+"\n" != string(want) {
-		t.Errorf("got  %s\nwant %s", body, want)
-	}
-}
-
-// Whenever lists are 503, the document says why (httpapi/CONTRACT.md#readiness).
-func TestProjectionSaysWhy(t *testing.T) {
-	cause := "The broker cannot be reached."
-	as := func(*httpapi.Health) {} // configured as it is
-	for name, c := range map[string]struct {
-		health func(*httpapi.Health)
-		state  httpapi.Readiness
-		cause  *string
-		want   string
-	}{
-		"few":              {func(h *httpapi.Health) { h.MinEntries = 999 }, httpapi.Readiness{Ready: true, AsOf: apitest.AsOf()}, nil, fmt.Sprint(apitest.Shown(), " entries, fewer than the 999 required")},
-		"stale":            {func(h *httpapi.Health) { h.MaxStaleness = time.Hour }, httpapi.Readiness{Ready: true, AsOf: apitest.AsOf().AddDate(-5, 0, 0)}, &cause, "out of touch with the stream since 2021-11-21T10:15:00.007Z: The broker cannot be reached."},
-		"loading":          {as, httpapi.Readiness{Reason: cause}, &cause, cause},
-		"loading, unnamed": {as, httpapi.Readiness{}, nil, "not caught up with the stream"},
-	} {
-		f := serve(t, c.health)
-		f.state.Store(&c.state)
-		h := newAdmin(t, f, func(cfg *Config) {
-			cfg.Projection = func() Projection { return Projection{LastError: c.cause} }
-		})
-		_, body, _ := ask(t, h, "GET", "/projection")
-		var got Projection
-		if err := json.Unmarshal([]byte(body), &got); err != nil || got.LastError == nil || *got.LastError != c.want {
-			t.Errorf("%s: %s (%v), want %q", name, body, err, c.want)
-		}
-	}
-}
-
-func TestAdminPaths(t *testing.T) {
-	f := serve(t)
-	h := newAdmin(t, f)
-	f.listStatus()
-	for target, want := range map[string]string{
-		"/metrics": "registry_http_requests_total{error=\"\",route=\"/api/scammers\",status=\"200\"} 1", "/debug/pprof/": "goroutine",
-		"/debug/pprof/goroutine?debug=1": "goroutine profile", "/debug/pprof/cmdline": "admin", "/projection": `"checkpoint":` + apitest.Sequence(0),
-	} {
-		if status, body, _ := ask(t, h, "GET", target); status != 200 || !strings.Contains(body, want) {
-			t.Errorf("%s: %d %.200s", target, status, body)
-		}
-	}
-	for _, target := range []string{"/nope", "/api/scammers", "/snapshots", "/rebuild", "/export", "/metrics/"} {
-		for _, method := range []string{"GET", "POST"} {
-			if status, _, _ := ask(t, h, method, target, "Registry-Admin", "1"); status != 404 {
-				t.Errorf("%s %s: %d", method, target, status)
+			var document Projection
+			require.NoError(t, json.Unmarshal(ask(h, "GET", "/projection").Body.Bytes(), &document))
+			if test.lastError == "" {
+				require.Nil(t, document.LastError)
+			} else {
+				require.Equal(t, test.lastError, *document.LastError)
 			}
-		}
+		})
+	}
+}
+
+// The document has exactly these members; every list is counted (events/CHANGING.md#a-list).
+func TestProjection(t *testing.T) {
+	cfg := newConfig(ready)
+	base := cfg.Projection
+	cfg.Projection = func() Projection {
+		p := base()
+		p.Stream, p.Epoch, p.StreamCreated = "REGISTRY", "e1", apitest.AsOf()
+		p.LastSequence, p.Lag, p.LagSeconds, p.CaughtUp = 20, 6, 0.25, true
+		p.Frozen, p.Rewound, p.Unpublished, p.WaitingPurges = new("foreign"), true, new(3), 2
+		p.Rejected, p.SnapshotSequence, p.RankedSequence = 1, 12, 13
+		p.Rebuilding = &Rebuilding{Done: 5, Total: 20, PerSecond: 1000, ETASeconds: 0.015}
+		p.LastError = new("the broker is away")
+		return p
+	}
+
+	answer := ask(newHandler(t, cfg), "GET", "/projection")
+	require.Equal(t, "application/json; charset=utf-8", answer.Header().Get("Content-Type"))
+	require.Equal(t, `{"stream":"REGISTRY","epoch":"e1","streamCreated":"2026-11-21T10:15:00.007Z","checkpoint":14,"lastSequence":20,"lag":6,"lagSeconds":0.25,`+
+		`"caughtUp":true,"frozen":"foreign","rewound":true,"unpublished":3,"waitingPurges":2,"rejected":1,"digest":"aa6ef7b9b2143cfc30cc342b798b749f",`+
+		`"entries":{"scammers":4,"servers":2,"legit":2},"snapshotSequence":12,"rankedSequence":13,`+
+		`"rebuilding":{"done":5,"total":20,"perSecond":1000,"etaSeconds":0.015},"lastError":"the broker is away"}`+"\n", answer.Body.String())
+	for _, l := range events.Lists() {
+		require.Contains(t, answer.Body.String(), fmt.Sprintf("%q:%d", l, cfg.Health.Reader.View().NumEntries(l)))
+	}
+}
+
+func TestPaths(t *testing.T) {
+	h := newHandler(t, newConfig(ready))
+	for target, want := range map[string]string{
+		"/debug/pprof/": "goroutine", "/debug/pprof/goroutine?debug=1": "goroutine profile", "/debug/pprof/cmdline": "admin", "/metrics": "",
+	} {
+		answer := ask(h, "GET", target)
+		require.Equal(t, 200, answer.Code, target)
+		require.Contains(t, answer.Body.String(), want, target)
+		require.Equal(t, "no-store", answer.Header().Get("Cache-Control"), target)
+		require.Equal(t, "nosniff", answer.Header().Get("X-Content-Type-Options"), target)
+	}
+	for _, target := range []string{"/", "/nope", "/api/scammers", "/snapshots", "/rebuild", "/export", "/metrics/"} {
+		require.Equal(t, 404, ask(h, "GET", target).Code, target)
+		require.Equal(t, 404, ask(h, "POST", target, "Registry-Admin", "1").Code, target)
 	}
 	for _, target := range []string{"/livez", "/readyz", "/projection", "/metrics", "/debug/pprof/"} {
-		if status, _, header := ask(t, h, "POST", target); status != 405 || header.Get("Allow") != "GET, HEAD" {
-			t.Errorf("POST %s: %d %q", target, status, header.Get("Allow"))
-		}
+		answer := ask(h, "POST", target)
+		require.Equal(t, 405, answer.Code, target)
+		require.Equal(t, "GET, HEAD", answer.Header().Get("Allow"), target)
 	}
+	_, err := New(Config{})
+	require.Error(t, err, "an empty configuration")
 }
 
 // A page in an operator's browser reaches nothing, by whatever name it calls this address.
-func TestAdminGuard(t *testing.T) {
-	h := newAdmin(t, serve(t), func(c *Config) { c.Host = "registry-admin.internal" })
-	for _, c := range []struct {
-		headers []string
-		status  int
-	}{
-		{nil, 200},
-		{[]string{"Host", "10.1.2.3"}, 200}, {[]string{"Host", "[::1]:8081"}, 200}, {[]string{"Host", "[::1]"}, 200},
-		{[]string{"Host", "localhost"}, 200}, {[]string{"Host", "LOCALHOST:8081"}, 200},
-		{[]string{"Host", "registry-admin.internal:8081"}, 200}, {[]string{"Host", "Registry-Admin.Internal"}, 200},
-		{[]string{"Host", "evil.example"}, 403}, {[]string{"Host", "evil.example:8081"}, 403}, {[]string{"Host", ""}, 403},
-		{[]string{"Host", "localhost.evil.example"}, 403}, {[]string{"Host", "127.0.0.1.evil.example"}, 403}, {[]string{"Host", "xlocalhost"}, 403},
-		{[]string{"Host", "127.1"}, 403}, {[]string{"Host", "2130706433"}, 403},
-		{[]string{"Origin", "http://127.0.0.1:8081"}, 200}, {[]string{"Origin", "http://127.0.0.1:9999"}, 403},
-		{[]string{"Origin", "https://evil.example"}, 403}, {[]string{"Origin", "null"}, 403}, {[]string{"Origin", "%zz"}, 403},
-		{[]string{"Origin", "https://127.0.0.1:8081"}, 403}, {[]string{"Host", "localhost", "Origin", "https://localhost"}, 403},
-		{[]string{"Host", "registry-admin.internal", "Origin", "https://registry-admin.internal"}, 200},
-		{[]string{"Host", "registry-admin.internal", "Origin", "ftp://registry-admin.internal"}, 403},
-		{[]string{"Sec-Fetch-Site", "cross-site"}, 403}, {[]string{"Sec-Fetch-Site", "same-origin"}, 200}, {[]string{"Sec-Fetch-Site", "none"}, 200},
+func TestGuard(t *testing.T) {
+	cfg := newConfig(ready)
+	cfg.Host = "registry-admin.internal"
+	h := newHandler(t, cfg)
+	for status, requests := range map[int][][]string{
+		200: {
+			nil,
+			{"Host", "10.1.2.3"}, {"Host", "[::1]:8081"}, {"Host", "[::1]"}, {"Host", "localhost"}, {"Host", "LOCALHOST:8081"},
+			{"Host", "registry-admin.internal:8081"}, {"Host", "Registry-Admin.Internal"},
+			{"Origin", "http://127.0.0.1:8081"}, {"Sec-Fetch-Site", "same-origin"}, {"Sec-Fetch-Site", "none"},
+			{"Host", "registry-admin.internal", "Origin", "https://registry-admin.internal"},
+		},
+		403: {
+			{"Host", "evil.example"}, {"Host", "evil.example:8081"}, {"Host", ""}, {"Host", ":8081"}, {"Host", "localhost.evil.example"},
+			{"Host", "127.0.0.1.evil.example"}, {"Host", "xlocalhost"}, {"Host", "127.1"}, {"Host", "2130706433"},
+			{"Host", "evil.example", "Origin", "http://evil.example"},
+			{"Origin", "http://127.0.0.1:9999"}, {"Origin", "https://evil.example"}, {"Origin", "null"}, {"Origin", "%zz"},
+			{"Origin", "http://127.0.0.1:8081", "Origin", "https://evil.example"}, {"Sec-Fetch-Site", "cross-site"},
+			{"Sec-Fetch-Site", "same-origin", "Origin", "https://evil.example"},
+		},
 	} {
-		for _, target := range []string{"/livez", "/readyz", "/projection", "/metrics", "/debug/pprof/cmdline"} {
-			if status, body, _ := ask(t, h, "GET", target, c.headers...); status != c.status {
-				t.Errorf("%q %s: %d %.80s, want %d", c.headers, target, status, body, c.status)
+		for _, headers := range requests {
+			for _, target := range []string{"/livez", "/readyz", "/projection", "/metrics", "/debug/pprof/cmdline"} {
+				answer := ask(h, "GET", target, headers...)
+				require.Equal(t, status, answer.Code, "%q %s: %s", headers, target, answer.Body)
 			}
 		}
 	}
-	if status, _, _ := ask(t, newAdmin(t, serve(t)), "GET", "/livez", "Host", ":8081"); status != 403 {
-		t.Errorf("an empty name is no configured name: %d", status)
-	}
+	require.Equal(t, 403, ask(newHandler(t, newConfig(ready)), "GET", "/livez", "Host", ":8081").Code, "an empty name is no configured name")
 }
 
-// The reason why crossOrigin is not http.CrossOriginProtection: these are refused, and the one of the
-// standard library lets them through (Go 1.26).
-func TestCrossOriginProtection(t *testing.T) {
-	h := newAdmin(t, serve(t))
-	for name, c := range map[string]struct {
-		method  string
-		headers []string
+// A change needs a header that makes a browser ask first, and the browser is never told yes.
+func TestCommand(t *testing.T) {
+	rebuilds := 0
+	cfg := newConfig(ready)
+	cfg.Rebuild = func(_ context.Context, o RebuildOptions) (Rebuilt, error) {
+		rebuilds++
+		return Rebuilt{Joined: map[bool]int{true: 7}[o.Yes]}, nil
+	}
+	h := newHandler(t, cfg)
+
+	require.Contains(t, ask(h, "POST", "/rebuild?yes=true", "Registry-Admin", "1").Body.String(), `"joined":7`)
+	require.Contains(t, ask(h, "POST", "/rebuild", "Registry-Admin", "1").Body.String(), `"joined":0`)
+	require.Equal(t, 2, rebuilds)
+
+	preflight := []string{"Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "registry-admin"}
+	for _, test := range []struct {
+		method, target string
+		headers        []string
+		status         int
 	}{
-		"a GET from another site":      {"GET", []string{"Sec-Fetch-Site", "cross-site"}},
-		"a GET from another origin":    {"GET", []string{"Origin", "https://evil.example"}},
-		"a preflight of another site":  {"OPTIONS", []string{"Origin", "https://evil.example", "Access-Control-Request-Method", "POST"}},
-		"another scheme":               {"POST", []string{"Origin", "https://127.0.0.1:8081"}},
-		"two headers that disagree":    {"POST", []string{"Sec-Fetch-Site", "same-origin", "Origin", "https://evil.example"}},
-		"a name that leads here (DNS)": {"POST", []string{"Host", "evil.example", "Origin", "http://evil.example"}},
+		{"POST", "/rebuild", nil, 403},
+		{"POST", "/rebuild", []string{"Registry-Admin", "0"}, 403},
+		{"POST", "/rebuild", []string{"Registry-Admin", "1", "Origin", "https://evil.example"}, 403},
+		{"POST", "/rebuild", []string{"Registry-Admin", "1", "Sec-Fetch-Site", "cross-site"}, 403},
+		{"POST", "/rebuild?yes=x", []string{"Registry-Admin", "1"}, 400},
+		{"GET", "/rebuild", []string{"Registry-Admin", "1"}, 405},
+		{"OPTIONS", "/rebuild", append(preflight, "Origin", "https://evil.example"), 403},
+		{"OPTIONS", "/rebuild", append(preflight, "Origin", "http://127.0.0.1:8081"), 405},
 	} {
-		if status, _, _ := ask(t, h, c.method, "/export", c.headers...); status != 403 {
-			t.Errorf("%s: %d", name, status)
+		answer := ask(h, test.method, test.target, test.headers...)
+		require.Equal(t, test.status, answer.Code, "%s %s %q", test.method, test.target, test.headers)
+		for name := range answer.Header() {
+			require.False(t, strings.HasPrefix(name, "Access-Control-"), name)
 		}
+	}
+	require.Equal(t, 2, rebuilds, "a refused request rebuilds nothing")
+}
+
+func TestErrorsHaveAStatus(t *testing.T) {
+	for status, err := range map[int]error{
+		409: fmt.Errorf("because: %w", Refused("no")), 503: Unavailable("not now"), 500: errors.New("broken"),
+	} {
+		cfg := newConfig(ready)
+		cfg.Rebuild = func(context.Context, RebuildOptions) (Rebuilt, error) { return Rebuilt{}, err }
+		answer := ask(newHandler(t, cfg), "POST", "/rebuild", "Registry-Admin", "1")
+		require.Equal(t, status, answer.Code)
+		require.Equal(t, err.Error()+"\n", answer.Body.String())
 	}
 }
 
-// What changes something needs a header that makes a browser ask first, and is never told yes.
-func TestAdminCommand(t *testing.T) {
-	done := 0
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /change", command(func(w http.ResponseWriter, _ *http.Request) { done++; plain(w, 200, "done") }))
-	h := guard("", requireToken("", mux))
-	for _, c := range []struct {
-		method  string
-		headers []string
-		status  int
-	}{
-		{"POST", []string{"Registry-Admin", "1"}, 200}, {"POST", nil, 403}, {"POST", []string{"Registry-Admin", ""}, 403},
-		{"POST", []string{"Registry-Admin", "0"}, 403}, {"POST", []string{"Registry-Admin", "1", "Registry-Admin", "1"}, 403},
-		{"POST", []string{"Registry-Admin", "1", "Origin", "http://127.0.0.1:8081"}, 200},
-		{"POST", []string{"Registry-Admin", "1", "Origin", "https://evil.example"}, 403},
-		{"POST", []string{"Registry-Admin", "1", "Sec-Fetch-Site", "cross-site"}, 403},
-		{"POST", []string{"Registry-Admin", "1", "Host", "evil.example"}, 403},
-		{"GET", []string{"Registry-Admin", "1"}, 405}, {"PUT", nil, 405},
-		{"OPTIONS", []string{"Origin", "https://evil.example", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "registry-admin"}, 403},
-		{"OPTIONS", []string{"Origin", "http://127.0.0.1:8081", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "registry-admin"}, 405},
-	} {
-		done = 0
-		status, body, header := ask(t, h, c.method, "/change", c.headers...)
-		if status != c.status || done != map[bool]int{true: 1}[status == 200] {
-			t.Errorf("%s %q: %d %s, done %d times, want %d", c.method, c.headers, status, body, done, c.status)
-		}
-		if status == 405 && header.Get("Allow") != "POST" {
-			t.Errorf("%s: Allow: %q", c.method, header.Get("Allow"))
-		}
-		for name := range header {
-			if strings.HasPrefix(name, "Access-Control-") {
-				t.Errorf("%s %q: %s", c.method, c.headers, name)
-			}
-		}
-	}
-}
-
-// A body that nobody needs is not read.
-func TestAdminBody(t *testing.T) {
+func TestBodyIsBounded(t *testing.T) {
 	h := guard("", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, err := io.Copy(io.Discard, r.Body)
-		plain(w, map[bool]int{true: 200, false: 413}[err == nil], "")
+		n, err := io.Copy(io.Discard, r.Body)
+		plain(w, 200, fmt.Sprint(n, err))
 	}))
-	for _, c := range []struct {
-		size   int
-		length int64
-		status int
-	}{{64 << 10, 64 << 10, 200}, {64<<10 + 1, 64<<10 + 1, 413}, {64<<10 + 1, -1, 413}, {64 << 10, -1, 200}} {
-		r := httptest.NewRequest("POST", "http://127.0.0.1/", strings.NewReader(strings.Repeat("x", c.size)))
-		r.ContentLength = c.length
+	for size, want := range map[int]string{64 << 10: "65536 <nil>\n", 64<<10 + 1: "65536 http: request body too large\n"} {
 		rec := httptest.NewRecorder()
-		h.ServeHTTP(rec, r)
-		if rec.Code != c.status {
-			t.Errorf("%+v: %d", c, rec.Code)
-		}
+		h.ServeHTTP(rec, httptest.NewRequest("POST", "http://127.0.0.1/", strings.NewReader(strings.Repeat("x", size))))
+		require.Equal(t, want, rec.Body.String())
 	}
 }
 
-func TestAdminToken(t *testing.T) {
-	h := newAdmin(t, serve(t), func(c *Config) { c.Token = "s3cret" })
+func TestToken(t *testing.T) {
+	cfg := newConfig(ready)
+	cfg.Token = "s3cret"
+	h := newHandler(t, cfg)
 	for authorization, status := range map[string]int{
-		"": 401, "Bearer": 401, "Bearer ": 401, "Bearer s3cre": 401, "Bearer s3crets": 401, "Basic s3cret": 401, "s3cret": 401,
 		"Bearer s3cret": 200, "bearer s3cret": 200,
+		"": 401, "Bearer": 401, "Bearer ": 401, "Bearer s3cre": 401, "Bearer s3crets": 401, "s3cret": 401, "Basic s3cret": 401, "Basic YTpzM2NyZXQ=": 401,
 	} {
 		for _, target := range []string{"/projection", "/metrics", "/debug/pprof/cmdline"} {
-			got, body, header := ask(t, h, "GET", target, "Authorization", authorization)
-			if got != status || status == 401 && (header.Get("WWW-Authenticate") != "Bearer" || strings.Contains(body, "s3c")) {
-				t.Errorf("%q %s: %d %.80s", authorization, target, got, body)
-			}
+			answer := ask(h, "GET", target, "Authorization", authorization)
+			require.Equal(t, status, answer.Code, "%q %s", authorization, target)
+			require.Equal(t, map[int]string{401: "Bearer"}[status], answer.Header().Get("WWW-Authenticate"))
 		}
 		for _, target := range []string{"/livez", "/readyz"} {
-			if got, _, _ := ask(t, h, "GET", target, "Authorization", authorization); got != 200 {
-				t.Errorf("%q %s: %d", authorization, target, got)
+			require.Equal(t, 200, ask(h, "GET", target, "Authorization", authorization).Code, "%q %s", authorization, target)
+		}
+	}
+	require.Equal(t, 401, ask(h, "GET", "/nope").Code)
+}
+
+// archives exports two lines, and then ends with err.
+type archives struct {
+	Archives
+	began bool
+	err   error
+}
+
+func (a archives) Export(_ context.Context, w io.Writer, begin func()) error {
+	if a.began {
+		begin()
+		_, _ = io.WriteString(w, "one\ntwo\n")
+	}
+	return a.err
+}
+
+// An export that fails midway never looks complete; one that cannot begin says why.
+func TestExport(t *testing.T) {
+	for name, test := range map[string]struct {
+		archives archives
+		status   int
+		body     string
+		cut      bool
+	}{
+		"whole":  {archives{began: true}, 200, "one\ntwo\n", false},
+		"midway": {archives{began: true, err: errors.New("disk")}, 200, "", true},
+		"never":  {archives{err: Unavailable("not caught up")}, 503, "not caught up\n", false},
+	} {
+		cfg := newConfig(ready)
+		cfg.Archives = test.archives
+		srv := httptest.NewServer(newHandler(t, cfg))
+		client := srv.Client()
+		resp, err := client.Get(srv.URL + "/export")
+		if err == nil {
+			var body []byte
+			body, err = io.ReadAll(resp.Body)
+			_ = resp.Body.Close()
+			require.Equal(t, test.status, resp.StatusCode, name)
+			if !test.cut {
+				require.Equal(t, test.body, string(body), name)
 			}
 		}
-	}
-	if got, _, _ := ask(t, h, "GET", "/nope"); got != 401 {
-		t.Errorf("an unknown path without the token: %d", got)
-	}
-}
-
-func TestConfigIsChecked(t *testing.T) {
-	if _, err := New(Config{}); err == nil {
-		t.Error("an empty configuration was accepted")
+		require.Equal(t, test.cut, err != nil, "%s: %v", name, err)
+		srv.Close()
 	}
 }
 
-// A profile that takes longer than the server's write timeout arrives: pprof moves the deadline.
-func TestProfileOutlastsTheWriteTimeout(t *testing.T) {
-	srv := httptest.NewUnstartedServer(nil)
-	srv.Config = wire.NewServer(newAdmin(t, serve(t)), nil)
-	srv.Config.WriteTimeout = 500 * time.Millisecond // time enough for a busy machine to get to the handler
+// A command may take longer than the server's write timeout, and so may a profile. It ends with its
+// client.
+func TestCommandsOutlastTheWriteTimeout(t *testing.T) {
+	const writeTimeout = 500 * time.Millisecond // time enough for a busy machine to get to the handler
+	ended := make(chan struct{})
+	cfg := newConfig(ready)
+	cfg.Rebuild = func(ctx context.Context, o RebuildOptions) (Rebuilt, error) {
+		if o.Yes {
+			<-ctx.Done()
+			close(ended)
+			return Rebuilt{}, ctx.Err()
+		}
+		<-time.After(2 * writeTimeout)
+		return Rebuilt{}, nil
+	}
+	srv := httptest.NewUnstartedServer(newHandler(t, cfg))
+	srv.Config.WriteTimeout = writeTimeout
 	srv.Start()
 	defer srv.Close()
-	client := &http.Client{Transport: &http.Transport{}}
-	defer client.CloseIdleConnections()
-	resp, err := client.Get(srv.URL + "/debug/pprof/trace?seconds=1")
-	require.NoError(t, err)
-	defer resp.Body.Close()
-	profile, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != 200 || len(profile) < 100 {
-		t.Errorf("%d, %d bytes, %v", resp.StatusCode, len(profile), err)
-	}
-}
 
-// Tombstones are sent as they are written; where some may be missing there are none.
-func TestTombstones(t *testing.T) {
-	var err error
-	h := newAdmin(t, serve(t), func(c *Config) {
-		c.Tombstones = func() (func(io.Writer) error, error) {
-			return func(w io.Writer) error { _, err := io.WriteString(w, "a line\n"); return err }, err
-		}
-	})
-	if status, body, header := ask(t, h, "GET", "/tombstones"); status != 200 || body != "a line\n" || header.Get("Content-Type") != "application/x-ndjson" {
-		t.Errorf("%d %v %s", status, header, body)
+	post := func(ctx context.Context, target string) (*http.Response, error) {
+		r, err := http.NewRequestWithContext(ctx, "POST", srv.URL+target, nil)
+		require.NoError(t, err)
+		r.Header.Set("Registry-Admin", "1")
+		return srv.Client().Do(r)
 	}
-	err = Unavailable("some are missing")
-	if status, body, _ := ask(t, h, "GET", "/tombstones"); status != 503 || body != "some are missing\n" {
-		t.Errorf("%d %s", status, body)
-	}
-	if status, _, _ := ask(t, newAdmin(t, serve(t)), "GET", "/tombstones"); status != 404 {
-		t.Errorf("without them %d", status)
-	}
+	resp, err := post(t.Context(), "/rebuild")
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, 200, resp.StatusCode)
+
+	resp, err = srv.Client().Get(srv.URL + "/debug/pprof/trace?seconds=1")
+	require.NoError(t, err)
+	profile, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Greater(t, len(profile), 100)
+
+	ctx, leave := context.WithCancel(t.Context())
+	time.AfterFunc(writeTimeout/10, leave)
+	_, err = post(ctx, "/rebuild?yes=true") //nolint:bodyclose // there is no response
+	require.Error(t, err)
+	<-ended
 }

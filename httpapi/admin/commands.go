@@ -1,26 +1,21 @@
 package admin
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
 	"example.org/registry/httpapi/body"
-	"example.org/registry/httpapi/wire"
-	"example.org/registry/readmodel"
 )
 
 // RebuildOptions are the permissions that an operator gives a rebuild.
 type RebuildOptions struct {
 	// Yes accepts that a list loses more than a tenth of its entries, and that a memory limit looks too
 	// low.
-	Yes bool `json:"yes"`
+	Yes bool
 }
 
 // Rebuilt is the result of a rebuild.
@@ -38,31 +33,10 @@ type Rebuilt struct {
 
 // ModelState summarizes a read model.
 type ModelState struct {
-	StreamEpoch string      `json:"streamEpoch"`
-	Checkpoint  uint64      `json:"checkpoint"`
-	Digest      string      `json:"digest"` // hexadecimal
-	Entries     body.Counts `json:"entries"`
-}
-
-// Records is the server's content, record by record, for registry verify.
-type Records struct {
-	Stream      string
-	StreamEpoch string
-	Inventory   *readmodel.Inventory
-}
-
-// RecordsHeader is the first line of /records. A line for each record follows: its name
-// (readmodel.Inventory.All), a space, and its hash in 32 hexadecimal digits.
-type RecordsHeader struct {
-	Stream      string `json:"stream"`
-	StreamEpoch string `json:"streamEpoch"`
-	Sequence    uint64 `json:"sequence"`
-	Digest      string `json:"digest"`
-	Records     int    `json:"records"`
-	// Projection and Render are the versions of the hashed data. Hashes of different versions are
-	// not comparable.
-	Projection uint32 `json:"projection"`
-	Render     uint32 `json:"render"`
+	Epoch      string      `json:"epoch"`
+	Checkpoint uint64      `json:"checkpoint"`
+	Digest     string      `json:"digest"` // hexadecimal
+	Entries    body.Counts `json:"entries"`
 }
 
 // Archives makes snapshots and exports of the running server. Any goroutine may call its methods.
@@ -102,14 +76,17 @@ func fail(w http.ResponseWriter, err error) {
 // rebuild responds once the rebuild is done. If the client disconnects, the rebuild ends and the
 // old model stays.
 func (l *listener) rebuild(w http.ResponseWriter, r *http.Request) {
-	options, err := rebuildOptions(r)
-	if err != nil {
-		plain(w, http.StatusBadRequest, err.Error())
-		return
+	yes := false
+	if text := r.URL.Query().Get("yes"); text != "" {
+		var err error
+		if yes, err = strconv.ParseBool(text); err != nil {
+			plain(w, http.StatusBadRequest, "yes: must be true or false")
+			return
+		}
 	}
-	w, r, done := withoutDeadline(w, r)
-	defer done()
-	rebuilt, err := l.Rebuild(r.Context(), options)
+
+	w = withoutDeadline(w)
+	rebuilt, err := l.Rebuild(r.Context(), RebuildOptions{Yes: yes})
 	if err != nil {
 		fail(w, err)
 		return
@@ -117,89 +94,15 @@ func (l *listener) rebuild(w http.ResponseWriter, r *http.Request) {
 	l.sendJSON(w, r, http.StatusOK, rebuilt)
 }
 
-// rebuildOptions reads the options from the body, and from the query, which wins.
-func rebuildOptions(r *http.Request) (o RebuildOptions, err error) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return o, errors.New("body: " + err.Error())
-	}
-	if len(body) > 0 {
-		if err := json.Unmarshal(body, &o); err != nil {
-			return o, errors.New(`body: must be JSON like {"yes":true}`)
-		}
-	}
-	query, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		return o, errors.New("query: " + err.Error())
-	}
-	if query.Has("yes") {
-		if o.Yes, err = strconv.ParseBool(query.Get("yes")); err != nil {
-			return o, errors.New("yes: must be true or false")
-		}
-	}
-	return o, nil
-}
-
-// records sends every record at one sequence, which is at least the parameter sequence.
-func (l *listener) records(w http.ResponseWriter, r *http.Request) {
-	atLeast, err := strconv.ParseUint(r.FormValue("sequence"), 10, 64)
-	if err != nil && r.FormValue("sequence") != "" {
-		plain(w, http.StatusBadRequest, "sequence: must be a number")
-		return
-	}
-	all, err := l.Records(r.Context(), atLeast)
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	out := bufio.NewWriterSize(w, 64<<10)
-	if err := all.write(out); err != nil {
-		panic(http.ErrAbortHandler) // a partial response must not look complete
-	}
-}
-
-func (a Records) write(out *bufio.Writer) error {
-	inv := a.Inventory
-	head, err := json.Marshal(RecordsHeader{
-		Stream: a.Stream, StreamEpoch: a.StreamEpoch, Sequence: inv.Sequence, Digest: inv.Digest.String(), Records: inv.Len(),
-		Projection: readmodel.ProjectionVersion, Render: readmodel.RenderVersion,
-	})
-	if err != nil {
-		return err
-	}
-	_, _ = out.Write(append(head, '\n')) // the writer keeps its error for Flush
-	for key, hash := range inv.All() {
-		_, _ = out.WriteString(key + " " + hash.String() + "\n")
-	}
-	return out.Flush()
-}
-
-// tombstones sends every removal that is known, one a line.
-func (l *listener) tombstones(w http.ResponseWriter, r *http.Request) {
-	write, err := l.Tombstones()
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	w, r, done := withoutDeadline(w, r)
-	defer done()
-	w.Header().Set("Content-Type", "application/x-ndjson")
-	if err := write(w); err != nil {
-		l.Logger.WarnContext(r.Context(), "sending tombstones failed", "error", err)
-		panic(http.ErrAbortHandler) // a partial response must not look complete
-	}
-}
-
 // createSnapshot sends 201 and the description of the snapshot in the object store. With the
 // parameter output it sends 200 and the archive itself, which is stored nowhere else.
 func (l *listener) createSnapshot(w http.ResponseWriter, r *http.Request) {
-	w, r, done := withoutDeadline(w, r)
-	defer done()
+	w = withoutDeadline(w)
 	if r.URL.Query().Has("output") {
 		l.sendArchive(w, r)
 		return
 	}
+
 	made, err := l.Archives.Create(r.Context())
 	if err != nil {
 		fail(w, err)
@@ -216,6 +119,7 @@ func (l *listener) sendArchive(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer archive.Close()
+
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
 	if _, err := io.Copy(w, archive); err != nil {
@@ -226,19 +130,18 @@ func (l *listener) sendArchive(w http.ResponseWriter, r *http.Request) {
 // export sends events, one a line. After the first one, a failure closes the connection, so that a
 // partial export never looks complete.
 func (l *listener) export(w http.ResponseWriter, r *http.Request) {
-	w, r, done := withoutDeadline(w, r)
-	defer done()
+	w = withoutDeadline(w)
 	began := false
 	err := l.Archives.Export(r.Context(), w, func() {
 		began = true
 		w.Header().Set("Content-Type", "application/x-ndjson")
 		w.WriteHeader(http.StatusOK)
 	})
-	switch {
-	case err == nil:
-	case !began:
+	if err != nil && !began {
 		fail(w, err)
-	default:
+		return
+	}
+	if err != nil {
 		l.Logger.WarnContext(r.Context(), "sending an export failed", "error", err)
 		panic(http.ErrAbortHandler)
 	}
@@ -247,24 +150,12 @@ func (l *listener) export(w http.ResponseWriter, r *http.Request) {
 // writeTimeout is how long a client may take to receive each piece of a long response.
 const writeTimeout = time.Minute
 
-// withoutDeadline removes the time limit of a request. Its client must keep receiving: each write
-// has a limit of its own. The context ends when the client closes its side of the connection, which
-// is all that is seen of one that hangs up until the next write.
-func withoutDeadline(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, *http.Request, context.CancelFunc) {
+// withoutDeadline lifts the time limit of a response that takes long to make. Its client must keep
+// receiving: each write has a limit of its own.
+func withoutDeadline(w http.ResponseWriter) http.ResponseWriter {
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Time{})  // a recorder in a test has none
-	_ = control.SetWriteDeadline(time.Time{}) // the same
-	ctx, cancel := context.WithCancel(r.Context())
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		select {
-		case <-wire.ConnOf(r).InputEnded():
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return patientWriter{w, control}, r.WithContext(ctx), func() { cancel(); <-watched }
+	_ = control.SetWriteDeadline(time.Time{}) // a recorder in a test has none
+	return patientWriter{w, control}
 }
 
 type patientWriter struct {
@@ -273,6 +164,6 @@ type patientWriter struct {
 }
 
 func (p patientWriter) Write(b []byte) (int, error) {
-	_ = p.control.SetWriteDeadline(time.Now().Add(writeTimeout))
+	_ = p.control.SetWriteDeadline(time.Now().Add(writeTimeout)) // the same
 	return p.ResponseWriter.Write(b)
 }

@@ -11,36 +11,34 @@ import (
 // Projection is the document of /projection (httpapi/CONTRACT.md#admin). cmd/registry fills it from
 // the projector's progress.
 type Projection struct {
-	Stream        string    `json:"stream"`
-	StreamEpoch   string    `json:"streamEpoch"`
+	Stream string `json:"stream"`
+	Epoch  string `json:"epoch"`
+	// StreamCreated is when the broker says that the stream was made, for registry recover.
 	StreamCreated time.Time `json:"streamCreated"`
 	Checkpoint    uint64    `json:"checkpoint"`
 	LastSequence  uint64    `json:"lastSequence"` // of the stream, at most 1 s old
 	Lag           uint64    `json:"lag"`          // events
 	LagSeconds    float64   `json:"lagSeconds"`
 	CaughtUp      bool      `json:"caughtUp"`
-	Rejected      uint64    `json:"rejected"` // copies in the stream of rejected events
-	Digest        string    `json:"digest"`   // hexadecimal
-
-	Entries body.Counts `json:"entries"`
+	// Frozen is why nothing is applied: "missing" or "foreign"; nil if everything is.
+	Frozen *string `json:"frozen"`
+	// Rewound: the stream came back in an older state, and nobody has recovered it since.
+	Rewound bool `json:"rewound"`
+	// Unpublished counts the states that are known and that the stream lacks; nil until they have been
+	// compared.
+	Unpublished *int `json:"unpublished"`
+	// WaitingPurges counts the subjects with messages before their tombstone.
+	WaitingPurges int         `json:"waitingPurges"`
+	Rejected      uint64      `json:"rejected"` // copies in the stream of rejected events
+	Digest        string      `json:"digest"`   // hexadecimal
+	Entries       body.Counts `json:"entries"`
 	// SnapshotSequence is the checkpoint of the store on disk.
 	SnapshotSequence uint64 `json:"snapshotSequence"`
-	// IndexSequence is the last sequence that the text index covers; without an index, Checkpoint.
-	IndexSequence uint64 `json:"indexSequence"`
 	// RankedSequence is the last sequence that the index of ranked search covers, or 0 if there is
 	// none.
 	RankedSequence uint64 `json:"rankedSequence"`
 	// Rebuilding is nil unless a rebuild is running.
 	Rebuilding *Rebuilding `json:"rebuilding"`
-	// Unpublished counts the states that are known and that the stream lacks; nil until they have been
-	// compared.
-	Unpublished *int `json:"unpublished"`
-	// Rewound: the stream came back in an older state, and no new history has begun since.
-	Rewound bool `json:"rewound"`
-	// Frozen is why nothing is applied: "missing" or "foreign"; nil if everything is.
-	Frozen *string `json:"frozen"`
-	// SubjectsNotErased counts the subjects with messages before their tombstone.
-	SubjectsNotErased int `json:"subjectsNotErased"`
 	// LastError is nil or a sentence.
 	LastError *string `json:"lastError"`
 }
@@ -54,31 +52,36 @@ type Rebuilding struct {
 }
 
 // ProjectionOf returns a Projection with the fields that one view determines: checkpoint, digest
-// and entries are consistent. It assumes that there is no index.
+// and entries are consistent.
 func ProjectionOf(v *readmodel.View) Projection {
-	return Projection{
-		Checkpoint:    v.Sequence(),
-		IndexSequence: v.Sequence(),
-		Digest:        v.Digest().String(),
-		Entries:       body.CountsOf(v),
+	return Projection{Checkpoint: v.Sequence(), Digest: v.Digest().String(), Entries: body.CountsOf(v)}
+}
+
+// caution returns what an operator must know of a server that answers, for /readyz, or "".
+func (p Projection) caution() string {
+	const frozen = "; the last state is served, and nothing is applied until the stream is back or registry recover has run"
+
+	switch {
+	case p.Frozen != nil && *p.Frozen == "missing":
+		return ", but frozen: the stream is missing" + frozen
+	case p.Frozen != nil:
+		return ", but frozen: the stream is another one" + frozen
+	case p.Rewound:
+		return ", but rewound: the stream came back in an older state; registry recover publishes what it has lost"
 	}
+	return ""
 }
 
+// projection sends the document. While nothing is served, its LastError gives the reason, followed
+// by the cause if there is one.
 func (l *listener) projection(w http.ResponseWriter, r *http.Request) {
-	_, _, unready := l.Health.View()
-	l.sendJSON(w, r, http.StatusOK, l.document(unready))
-}
-
-// document returns the data of /projection and the page. While nothing is served (unready), its
-// LastError gives the reason, followed by the cause if Projection has one.
-func (l *listener) document(unready error) Projection {
 	p := l.Projection()
-	if unready != nil {
-		reason := unready.Error()
+	if _, _, err := l.Health.View(); err != nil {
+		reason := err.Error()
 		if cause := p.LastError; cause != nil && *cause != "" && *cause != reason {
 			reason += ": " + *cause
 		}
 		p.LastError = &reason
 	}
-	return p
+	l.sendJSON(w, r, http.StatusOK, p)
 }

@@ -16,9 +16,6 @@ var (
 	restStyle string
 )
 
-// StyleSheet returns the style of every page, for pages outside the site with the same look.
-func StyleSheet() []byte { return []byte(firstStyle + restStyle) }
-
 // inlineStyle returns the part of the style that pages contain, without comments and indentation.
 // With it, a browser draws an answer before anything else has arrived.
 var inlineStyle = sync.OnceValue(func() template.CSS {

@@ -24,7 +24,7 @@ func agree(t *testing.T, c *nodes, sequence uint64, replicas ...*replica) {
 	}
 	first := replicas[0].projection(t)
 	for _, r := range replicas[1:] {
-		if p := r.projection(t); p.Digest != first.Digest || p.Checkpoint != first.Checkpoint || p.StreamEpoch != first.StreamEpoch {
+		if p := r.projection(t); p.Digest != first.Digest || p.Checkpoint != first.Checkpoint || p.Epoch != first.Epoch {
 			t.Errorf("replicas differ: %+v and %+v", first, p)
 		}
 		for _, path := range append([]string{"/api/scammers?limit=60&sort=popular", "/api/check?id=" + eventstest.Entries(1, 6)[0].ChatID}, registrytest.Paths()...) {

@@ -8,12 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 
 	"example.org/registry/cmd/registry/internal/cli"
@@ -31,8 +33,9 @@ const (
 	leaveWithin = 300 * time.Millisecond
 	// drainWithin bounds the wait for running requests after the first signal.
 	drainWithin = 10 * time.Second
-	// profileWithin bounds a response of the operators' listener. A CPU profile takes half a minute
-	// by default.
+	// readWithin and profileWithin bound a request of the operators' listener, and its response. A CPU
+	// profile takes half a minute by default.
+	readWithin    = 5 * time.Second
 	profileWithin = 2 * time.Minute
 )
 
@@ -92,11 +95,9 @@ func (s *server) serveHTTP(ctx context.Context) error {
 		return serveUntil(leaving, wire.NewServer(s.closing(public), s.log), l)
 	})
 	group.Go(func() error {
-		srv := wire.NewServer(operators, s.log)
-		srv.WriteTimeout = profileWithin
-		return serveUntil(drained, srv, wire.LimitConnections(s.listeners.admin, wire.Limits{Connections: wire.Descriptors().Operators}))
+		srv := &http.Server{Handler: operators, ReadTimeout: readWithin, WriteTimeout: profileWithin, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)}
+		return serveUntil(drained, srv, netutil.LimitListener(s.listeners.admin, wire.Descriptors().Operators))
 	})
-	group.Go(func() error { s.live.history.Run(ctx, s.live.lagAndCheckpoint); return nil })
 	return group.Wait()
 }
 
@@ -152,14 +153,10 @@ func (s *server) handlers(cfg httpapi.Config) (public *httpapi.Public, operators
 		Health:     s.health,
 		Gatherer:   metrics,
 		Projection: s.live.projection,
-		History:    &s.live.history,
-		Site:       s.siteAddress(),
-		Rejected:   s.live.lastRejected,
 		Rebuild:    s.rebuild,
 		Records:    s.live.records,
 		Tombstones: s.live.tombstones,
 		Archives:   s.snapshots,
-		Snapshots:  s.snapshots.list,
 		Host:       s.cfg.AdminHost,
 		Token:      s.cfg.AdminToken,
 		Logger:     s.log,
@@ -184,17 +181,6 @@ func buildID() (string, error) {
 	sum := sha256.New()
 	_, err = io.Copy(sum, file)
 	return hex.EncodeToString(sum.Sum(nil)), err
-}
-
-// siteAddress returns the address of the public site for operators, or "" if there is none.
-func (s *server) siteAddress() string {
-	switch {
-	case !s.cfg.Public.Site:
-		return ""
-	case s.cfg.Public.BaseURL != "":
-		return s.cfg.Public.BaseURL
-	}
-	return openable(s.listeners.public) + "/"
 }
 
 // closing tells clients, with their responses, that the connection ends once the process stops.
@@ -305,7 +291,7 @@ func (s *server) showAddresses(state string) error {
 	if s.cfg.Public.Site {
 		site, api = base+"/", base+"/api"
 	}
-	_, err := fmt.Fprintf(s.cfg.Terminal, "%s  site       %s\n       API        %s\n       operators  %s/\n       broker     %s\n",
+	_, err := fmt.Fprintf(s.cfg.Terminal, "%s  site       %s\n       API        %s\n       operators  %s/projection\n       broker     %s\n",
 		state, site, api, openable(s.listeners.admin), s.brokerAddress())
 	return err
 }

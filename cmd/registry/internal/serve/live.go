@@ -18,7 +18,6 @@ import (
 	"example.org/registry/httpapi/admin"
 	"example.org/registry/projector"
 	"example.org/registry/projector/recovery"
-	"example.org/registry/projector/rejected"
 	"example.org/registry/readmodel"
 	"example.org/registry/readmodel/exact"
 	"example.org/registry/readmodel/ranked"
@@ -90,7 +89,6 @@ type live struct {
 	requests      atomic.Pointer[func() uint64] // returns the number of requests; nil until the listeners serve
 	starting      atomic.Pointer[string]        // the current step before there is a projector; if nil, see startReason
 	stopping      atomic.Bool
-	history       admin.History // of the lag and the checkpoint
 }
 
 func newLive() *live {
@@ -196,19 +194,18 @@ func (l *live) projection() admin.Projection {
 		doc.LastError = new(l.startReason())
 		return doc
 	}
-	doc.Stream, doc.StreamEpoch, doc.StreamCreated = p.Stream, p.StreamEpoch, p.StreamCreated
+	doc.Stream, doc.Epoch, doc.StreamCreated = p.Stream, p.StreamEpoch, p.StreamCreated
 	doc.LastSequence = p.LastSequence
 	doc.Lag, doc.LagSeconds, doc.CaughtUp = p.Lag, p.LagSeconds, p.CaughtUp
 	doc.Rejected, doc.SnapshotSequence = p.Rejected, p.Saved
-	doc.SubjectsNotErased = p.SubjectsNotErased
+	doc.WaitingPurges = p.SubjectsNotErased
 	if doc.Rewound = p.Rewound; p.Compared {
 		doc.Unpublished = &p.Unpublished
 	}
 	if p.FrozenBy != "" {
 		doc.Frozen = &p.FrozenBy
 	}
-	sequence, trouble := g.indexState()
-	doc.IndexSequence = min(sequence, doc.Checkpoint)
+	_, trouble := g.indexState()
 	ranked, rankedTrouble := g.rankedState()
 	doc.RankedSequence = min(ranked, doc.Checkpoint)
 	if trouble = cmp.Or(l.lastError(p.Frozen(), p.LastError), l.problem(), trouble, rankedTrouble); trouble != "" {
@@ -266,7 +263,7 @@ func (l *live) records(ctx context.Context, atLeast uint64) (admin.Records, erro
 	}
 	g := l.current()
 	p, _ := g.progress()
-	all := admin.Records{Stream: p.Stream, StreamEpoch: p.StreamEpoch}
+	all := admin.Records{Stream: p.Stream, Epoch: p.StreamEpoch}
 	g.projector.Inspect(func(m *readmodel.Model) { all.Inventory = m.Inventory() })
 	return all, nil
 }
@@ -291,22 +288,4 @@ func (l *live) tombstones() (write func(io.Writer) error, err error) {
 		t.Removals = append(t.Removals, s.Data)
 	}
 	return t.Write, nil
-}
-
-// lastRejected returns at most limit of the last rejected events, the highest sequence first, for
-// the operators' page.
-func (l *live) lastRejected(ctx context.Context, limit int) ([]admin.RejectedEvent, error) {
-	stream := l.stream.Load()
-	if stream == nil {
-		return nil, errors.New(l.startReason())
-	}
-	if p, running := l.progress(); running && !p.Connected {
-		return nil, errors.New("the broker is away")
-	}
-	copies, err := rejected.Last(ctx, stream.JS, limit)
-	shown := make([]admin.RejectedEvent, 0, len(copies))
-	for _, c := range copies {
-		shown = append(shown, admin.RejectedEvent{Sequence: c.Sequence, Time: c.Time, Subject: c.Subject, Reason: c.Reason})
-	}
-	return shown, err
 }

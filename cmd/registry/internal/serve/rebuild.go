@@ -380,7 +380,7 @@ func (b *rebuilding) outcome(aside string) admin.Rebuilt {
 func stateOf(r *running) admin.ModelState {
 	doc := admin.ProjectionOf(r.model.View())
 	p := r.projector.Progress()
-	return admin.ModelState{StreamEpoch: p.StreamEpoch, Checkpoint: doc.Checkpoint, Digest: doc.Digest, Entries: doc.Entries}
+	return admin.ModelState{Epoch: p.StreamEpoch, Checkpoint: doc.Checkpoint, Digest: doc.Digest, Entries: doc.Entries}
 }
 
 // retire ends the old generation, which serves no client any more.

@@ -317,24 +317,6 @@ func (k *snapshotter) Export(ctx context.Context, w io.Writer, begin func()) err
 	return cli.Advise(k.live.current().store.Export(ctx, w, k.archives, begin))
 }
 
-// list returns the content of the object store for the operators' page.
-func (k *snapshotter) list(ctx context.Context) ([]admin.SnapshotInfo, error) {
-	b := k.bucket.Load()
-	if b == nil || !k.connected() {
-		return nil, admin.Unavailable("the broker is away")
-	}
-	items, _, err := b.List(ctx)
-	if err != nil {
-		return nil, ignoreNone(err)
-	}
-	var shown []admin.SnapshotInfo
-	for _, i := range items {
-		shown = append(shown, admin.SnapshotInfo{Name: i.Name, Sequence: i.Manifest.Sequence, Made: i.Time,
-			Entries: uint64(i.Manifest.EntryCount()), Bytes: i.Bytes})
-	}
-	return shown, nil
-}
-
 // snapshotStats has the metrics of snapshots. Any goroutine may use it.
 type snapshotStats struct {
 	mu  sync.Mutex
