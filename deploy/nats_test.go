@@ -40,8 +40,8 @@ func startNodeFrom(t *testing.T, configuration func() (*server.Options, error)) 
 	c := &cluster{log: &violations{}}
 	opts, err := configuration()
 	require.NoError(t, err)
-	if opts.Port == server.DEFAULT_PORT {
-		opts.Port = -1
+	if opts.Port == 0 || opts.Port == server.DEFAULT_PORT { // 0 would become the default, which another program may have
+		opts.Port = server.RANDOM_PORT
 	}
 	opts.Host, opts.HTTPPort, opts.StoreDir = "127.0.0.1", 0, t.TempDir()
 	opts.Cluster, opts.Routes = server.ClusterOpts{}, nil
@@ -52,9 +52,12 @@ func startNodeFrom(t *testing.T, configuration func() (*server.Options, error)) 
 	c.server.SetLoggerV2(c.log, true, false, false)
 	c.server.Start()
 	t.Cleanup(func() { c.server.Shutdown(); c.server.WaitForShutdown() })
-	if !c.server.ReadyForConnections(30 * time.Second) {
-		t.Fatal("the node does not start")
-	}
+	until(t, func() string { return "the node is ready" }, func() bool {
+		if why := c.log.fatal(); why != "" {
+			t.Fatal("the node does not start: ", why)
+		}
+		return c.server.ReadyForConnections(10 * time.Millisecond)
+	})
 	return c
 }
 
@@ -169,6 +172,7 @@ func readAll(t *testing.T, dir string) (all string) {
 type violations struct {
 	mu   sync.Mutex
 	seen []string
+	end  string // why the server ended, if it did
 }
 
 func (v *violations) Errorf(format string, args ...any) {
@@ -187,10 +191,22 @@ func (v *violations) take() (seen []string) {
 	return seen
 }
 
+// Fatalf keeps why the server ends.
+func (v *violations) Fatalf(format string, args ...any) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.end = fmt.Sprintf(format, args...)
+}
+
+func (v *violations) fatal() string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.end
+}
+
 // The rest of the server's logger.
 func (*violations) Noticef(string, ...any) {}
 func (*violations) Warnf(string, ...any)   {}
-func (*violations) Fatalf(string, ...any)  {}
 func (*violations) Debugf(string, ...any)  {}
 func (*violations) Tracef(string, ...any)  {}
 
