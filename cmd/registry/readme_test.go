@@ -66,7 +66,7 @@ func TestReadmeFlags(t *testing.T) {
 	})
 	require.NoError(t, err)
 	foreign := map[string]bool{"--output": true, "--jetstream": true, "--subject": true, "--keep": true, "--nkey": true, "--inbox-prefix": true, "--server": true, "--select": true, "--context": true, // of curl and nats
-		"--build": true, "--profile": true, "--force-recreate": true, "--now": true, "--from-file": true, "--from-env-file": true} // of docker, systemctl, kubectl
+		"--build": true, "--clean": true, "--skip": true, "--profile": true, "--force-recreate": true, "--now": true, "--from-file": true, "--from-env-file": true} // of docker, systemctl, kubectl, goreleaser
 	for _, file := range pages() {
 		for _, name := range regexp.MustCompile(`--[a-z][a-z-]+`).FindAllString(page(t, file), -1) {
 			if !known[name] && !foreign[name] {
