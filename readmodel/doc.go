@@ -48,7 +48,7 @@
 //     orders and by id, tombstones and donations. A store keeps it.
 //   - The facets (facet.go) are derived from the content and follow each change inside Apply, so
 //     every view has them exactly: similar names, chat ids with their ranges, the feed and its
-//     digest, months, and the log of recent changes. They are never stored or repaired.
+//     digest, and the log of recent changes. They are never stored or repaired.
 //   - Indexes may lag. They are outside, in packages that import this one.
 //
 // # Why
@@ -61,9 +61,7 @@
 // Marshaling thirty structs on each request costs a third of the throughput.
 //
 // View totals are stored next to the rows, by slot, in a copy-on-write slice (cowSlice): a new view
-// total moves its entry in the orders by views and touches nothing else. Reports per month are
-// counted as rows come and go (months), since counting them on demand would read every row after
-// each change.
+// total moves its entry in the orders by views and touches nothing else.
 //
 // Ranges of hashed chat ids are contiguous parts of the tree of chat ids, which is ordered by hash.
 // Apply maintains a digest and a count for each range; the text of a range is built on request. The
@@ -100,7 +98,7 @@
 //   - record.go, render.go, row.go: from an event to a row. Package reason: its Markdown.
 //   - model.go: Apply, and the view it publishes. content.go, catalog.go, tombstones.go: the
 //     content.
-//   - facet.go: the facets. similar.go, chatids.go, ranges.go, feed.go, months.go, changes.go: one
+//   - facet.go: the facets. similar.go, chatids.go, ranges.go, feed.go, changes.go: one
 //     each, with the queries that it answers; who.go: more queries on similar names.
 //   - view.go, list.go, check.go, ranking.go: queries. search.go: text search in a view.
 //   - slots.go: sets of slots, in which a TextIndex answers.

@@ -26,7 +26,6 @@ func newFacets(c *content) []facet {
 		newChatIDs(c),
 		&feed{content: c},
 		&feedDigest{content: c},
-		&months{content: c},
 		&changeLog{},
 	}
 }

@@ -353,49 +353,9 @@ func (p *pair) askRest(t *rapid.T) {
 		if v.NumEntries(l) != shown {
 			t.Fatalf("%s shows %d entries, want %d", l, v.NumEntries(l), shown)
 		}
-		p.askReports(t, l)
-		p.askDays(t, l)
 	}
 	p.askTotals(t)
 	p.askEntry(t)
-}
-
-// askReports compares the months of the list.
-func (p *pair) askReports(t *rapid.T, l events.List) {
-	last := MonthOf(time.Unix(rapid.SampledFrom(someTimes()).Draw(t, "month"), 0))
-	n := rapid.IntRange(1, 14).Draw(t, "months")
-	if got, want := p.model.View().Reports(l, last, n), p.twin.reports(l, last, n); !slices.Equal(got, want) {
-		t.Fatalf("%s: %d months up to %d: %v, want %v", l, n, last, got, want)
-	}
-	if rapid.Bool().Draw(t, "delistings are of the first months") {
-		last = MonthOf(eventstest.Start())
-	}
-	if got, want := p.model.View().Delistings(l, last, n), p.twin.delistings(l, last, n); !slices.Equal(got, want) {
-		t.Fatalf("%s: delistings of %d months up to %d: %v, want %v", l, n, last, got, want)
-	}
-	if got, ok := p.model.View().OldestUnverified(l); ok == p.twin.oldestUnverified(l).IsZero() || ok && !got.Equal(p.twin.oldestUnverified(l).Truncate(time.Millisecond)) {
-		t.Fatalf("%s: the oldest report that is not verified is of %v (%v), want %v", l, got, ok, p.twin.oldestUnverified(l))
-	}
-}
-
-// askDays compares the reports of some days with those days of the whole list.
-func (p *pair) askDays(t *rapid.T, l events.List) {
-	v := p.model.View()
-	from := DayOf(time.Unix(rapid.SampledFrom(someTimes()).Draw(t, "first day"), 0))
-	until := from + Day(rapid.SampledFrom([]int{0, 1, 40, 400}).Draw(t, "days"))
-	limit := rapid.IntRange(1, 4).Draw(t, "limit")
-	all, err := v.List(context.Background(), ListQuery{List: l, Limit: 1_000})
-	require.NoError(t, err)
-	var want []*Row
-	for _, r := range all.Rows {
-		if !r.Reported().Before(from.Start()) && r.Reported().Before((until + 1).Start()) {
-			want = append(want, r)
-		}
-	}
-	rows, total := v.ReportedOn(l, from, until, limit)
-	if total != len(want) || !slices.Equal(rows, want[:min(limit, total)]) {
-		t.Fatalf("%s, days %d to %d, at most %d: %v of %d, want %v", l, from, until, limit, rows, total, want)
-	}
 }
 
 func (p *pair) askTotals(t *rapid.T) {

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 	"unicode"
 
 	"golang.org/x/text/collate"
@@ -197,49 +196,6 @@ func (w *twin) total(q ListQuery) (n int) {
 		}
 	}
 	return n
-}
-
-// reports counts what the list shows, month by month.
-func (w *twin) reports(l events.List, last Month, n int) []Reports {
-	out := make([]Reports, n)
-	for i := range out {
-		from := last.Start().AddDate(0, i-n+1, 0)
-		for _, e := range w.entries {
-			if e.List != l || l == events.Legit && !e.Verified || e.ReportedAt.Before(from) || !e.ReportedAt.Before(from.AddDate(0, 1, 0)) {
-				continue
-			}
-			if e.Verified {
-				out[i].Verified++
-			} else {
-				out[i].Risk++
-			}
-		}
-	}
-	return out
-}
-
-// delistings counts the tombstones of the list, month by month.
-func (w *twin) delistings(l events.List, last Month, n int) []int32 {
-	out := make([]int32, n)
-	for i := range out {
-		from := last.Start().AddDate(0, i-n+1, 0)
-		for _, g := range w.gone {
-			if d := g.Data.(events.Delisting); d.List == l && !d.Time.Before(from) && d.Time.Before(from.AddDate(0, 1, 0)) {
-				out[i]++
-			}
-		}
-	}
-	return out
-}
-
-// oldestUnverified is the time of the oldest report of the list that waits; zero if none does.
-func (w *twin) oldestUnverified(l events.List) (oldest time.Time) {
-	for _, e := range w.entries {
-		if e.List == l && l != events.Legit && !e.Verified && (oldest.IsZero() || e.ReportedAt.Before(oldest)) {
-			oldest = e.ReportedAt
-		}
-	}
-	return oldest
 }
 
 func (w *twin) check(q CheckQuery) string {

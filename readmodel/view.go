@@ -17,7 +17,6 @@ type View struct {
 	digest       Digest
 	lists        [events.NumLists]*listView
 	chatIDs      chatIDs
-	months       months
 	similarNames similarIndex
 	donations    byID[*donation]
 	tombstones   [events.NumLists]int // number of tombstones
