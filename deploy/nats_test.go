@@ -285,13 +285,13 @@ func TestCredentialsFiles(t *testing.T) {
 	r := serve(t, append(flags(s.creds()), "--snapshot-every=0")...)
 	await(t, r.Admin+"/readyz", "")
 	file := eventFile(t, 5)
-	if said := output(t, registry, append([]string{"publish", file}, flags(s.creds("registry.>", "$JS.API.STREAM.INFO.REGISTRY", "$JS.API.DIRECT.GET.REGISTRY"))...)...); !strings.Contains(said, "5 sent") {
+	if said := output(t, registry, append([]string{"publish", file}, flags(s.creds("registry.>", "$JS.API.STREAM.INFO.REGISTRY", "$JS.API.STREAM.MSG.GET.REGISTRY"))...)...); !strings.Contains(said, "5 sent") {
 		t.Error(said)
 	}
 	await(t, r.Admin+"/projection", `"checkpoint":5,`)
 	refusedOrder(t, append([]string{"verify"}, flags(stranger.creds())...), "--nats-creds")
 	refusedOrder(t, []string{"verify", "--nats-url=" + url}, "--nats-creds")
-	refusedOrder(t, append([]string{"verify"}, flags(s.creds("registry.>", "$JS.API.STREAM.INFO.REGISTRY", "$JS.API.DIRECT.GET.REGISTRY"))...), "may not publish to $JS.API.CONSUMER.CREATE.REGISTRY.")
+	refusedOrder(t, append([]string{"verify"}, flags(s.creds("registry.>", "$JS.API.STREAM.INFO.REGISTRY", "$JS.API.STREAM.MSG.GET.REGISTRY"))...), "may not publish to $JS.API.CONSUMER.CREATE.REGISTRY.")
 	if _, err := nats.Connect(url); err == nil {
 		t.Error("the node lets everybody in")
 	}

@@ -368,7 +368,7 @@ func orders(t *testing.T, snapshot, admin string) []order {
 	t.Helper()
 	const readers = "replica snapshots operator"
 	return []order{
-		{[]string{"publish", writeEvents(t, eventstest.Events(220, 1)[200:])}, "publisher snapshots operator", "sent", "publish to registry."},
+		{[]string{"publish", ownEvents}, "publisher snapshots operator", "sent", "publish to registry."},
 		{[]string{"verify", "--admin-addr=" + admin}, readers, "no difference", create + "REGISTRY."},
 		{[]string{"snapshot", "list"}, readers, snapshot, info + "OBJ_REGISTRY_SNAPSHOTS"},
 		{[]string{"snapshot", "verify", snapshot}, readers, "good", info + "OBJ_REGISTRY_SNAPSHOTS"},
@@ -410,8 +410,12 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// dataDir is a placeholder that give replaces with a new directory.
-const dataDir = "--data-dir=NEW"
+// Placeholders that give replaces with a new directory, and with a file of events that no other role
+// publishes.
+const (
+	dataDir   = "--data-dir=NEW"
+	ownEvents = "EVENTS"
+)
 
 func (c *cluster) give(t *testing.T, role string, o order) {
 	t.Helper()
@@ -420,6 +424,10 @@ func (c *cluster) give(t *testing.T, role string, o order) {
 	args := append(slices.Clone(o.args), c.as(role)...)
 	if i := slices.Index(args, dataDir); i >= 0 {
 		args[i] = "--data-dir=" + t.TempDir()
+	}
+	if i := slices.Index(args, ownEvents); i >= 0 {
+		from := 200 + 20*slices.Index([]string{"publisher", "replica", "snapshots", "operator"}, role)
+		args[i] = writeEvents(t, eventstest.Events(300, 1)[from:from+20])
 	}
 	cmd := exec.CommandContext(ctx, registry, args...)
 	var complaint strings.Builder
