@@ -9,12 +9,8 @@ import (
 	"sync"
 )
 
-var (
-	//go:embed first.css
-	firstStyle string
-	//go:embed assets/site.css
-	restStyle string
-)
+//go:embed first.css
+var firstStyle string
 
 // inlineStyle returns the part of the style that pages contain, without comments and indentation.
 // With it, a browser draws an answer before anything else has arrived.
