@@ -167,8 +167,10 @@ func TestCloseEndsTheWatch(t *testing.T) {
 		r = next(t, requests)
 		time.Sleep(settled)
 	})
-	if r.ctx.Err() == nil {
-		t.Error("the request goes on")
+	select {
+	case <-r.ctx.Done():
+	case <-time.After(20 * time.Second):
+		t.Error("the request goes on 20 s after its server was closed")
 	}
 }
 
