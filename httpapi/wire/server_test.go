@@ -1,11 +1,13 @@
 package wire
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -101,10 +103,13 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	address, refused := limited(t, 16)
 	var held []net.Conn
 	for i := range 16 {
-		c, err := dialFrom(t, fmt.Sprint("127.0.1.", 1+i), address, i%2 == 0)
+		// The first half asks nothing, so it is idle from when it is accepted, in that order. When a
+		// connection that was answered becomes idle is seen by the server alone.
+		c, err := dialFrom(t, fmt.Sprint("127.0.1.", 1+i), address, i >= 8)
 		require.NoError(t, err)
 		held = append(held, c)
 	}
+
 	for i := range 8 {
 		_, err := dialFrom(t, fmt.Sprint("127.0.2.", 1+i), address, true)
 		require.NoError(t, err)
@@ -112,11 +117,22 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	if n := refused[0].Load(); n != 8 {
 		t.Errorf("%d connections were closed for 8", n)
 	}
-	if _, err := held[0].Read(make([]byte, 1)); err == nil {
-		t.Error("the connection that was idle longest is open")
+	for i, c := range held[:8] {
+		if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("connection %d, of the eight that were idle longest, is open: %v", i, err)
+		}
 	}
 	if _, err := io.WriteString(held[15], get("/")); err != nil {
 		t.Error("the last one was closed:", err)
+	}
+
+	// Those that were answered make room, too.
+	for i := range 8 {
+		_, err := dialFrom(t, fmt.Sprint("127.0.3.", 1+i), address, true)
+		require.NoError(t, err)
+	}
+	if n := refused[0].Load(); n != 16 {
+		t.Errorf("%d connections were closed for 16", n)
 	}
 }
 
