@@ -152,7 +152,7 @@ func TestCacheForgets(t *testing.T) {
 	publisher := publish.New(jetStream(t, c.connect(t, "publisher")), publish.Config{Stream: events.DefaultStream})
 	ack, err := publisher.Publish(t.Context(), events.Event{
 		ID: events.NewEventID(), Source: "https://moderation.example/", Type: events.TypeDelisted,
-		Data: events.Delisting{Revision: 2, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: gone},
+		Data: events.Delisting{Revision: 2, List: events.Scammers, EntryID: gone},
 	})
 	require.NoError(t, err)
 	until(t, func() string { return "the replica has the delisting" }, func() bool {
@@ -315,7 +315,7 @@ func TestCacheOfChanges(t *testing.T) {
 			Revision: 1,
 			List:     events.Servers, EntryID: fmt.Sprint("cached", random.IntN(5)), ChatID: "1", Name: fmt.Sprint("x", random.IntN(100)), ReportID: "R", ReportedAt: time.Now()}}
 		if random.IntN(3) == 0 {
-			e.Type, e.Data = events.TypeDelisted, events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Servers, EntryID: fmt.Sprint("cached", random.IntN(5))}
+			e.Type, e.Data = events.TypeDelisted, events.Delisting{Revision: 1, List: events.Servers, EntryID: fmt.Sprint("cached", random.IntN(5))}
 		}
 		revision++
 		e.Data = events.Revised(e.Data, revision)

@@ -200,7 +200,7 @@ func TestEdge(t *testing.T) {
 	e.way.Away(true)
 	await(t, r.Admin+"/projection", "The origin REGISTRY of the mirror EDGE cannot be followed")
 	cut := time.Now()
-	sequence = e.publish(t, "delisted", events.Delisting{Revision: 4, Time: eventstest.Start(), List: person.List, EntryID: person.EntryID}, events.TypeDelisted)
+	sequence = e.publish(t, "delisted", events.Delisting{Revision: 4, List: person.List, EntryID: person.EntryID}, events.TypeDelisted)
 	written = http.Header{"Registry-Min-Sequence": {fmt.Sprint(sequence)}}
 	if status, _, body := get(t, check, written); status != http.StatusServiceUnavailable {
 		t.Errorf("an origin's sequence that has not come: %d %s", status, body)

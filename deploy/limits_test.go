@@ -337,7 +337,7 @@ func TestServerSaysWhatItWaitsFor(t *testing.T) {
 		js := eventstest.Connect(t, b)
 		eventstest.Stream(t, js)
 		evs := eventstest.Events(20, 1)
-		gone := events.Delisting{Revision: 9, Time: eventstest.Start(), List: events.Scammers, EntryID: "x"}
+		gone := events.Delisting{Revision: 9, List: events.Scammers, EntryID: "x"}
 		evs = append(evs, events.StateEvent(events.Revised(eventstest.Entries(1, 1)[0], 2)), events.StateEvent(gone), events.StateEvent(gone))
 		evs[22].ID = "again"
 		eventstest.Publish(t, js, evs...)

@@ -79,9 +79,6 @@ func decode(payload []byte) (Event, *Error) {
 			return Event{}, err
 		}
 	}
-	if e.Type.Removes() {
-		e.Data, e.Time = removedAt(e.Data, e.Time), time.Time{}
-	}
 	if err := validate(&e); err != nil {
 		return Event{}, err
 	}

@@ -1,7 +1,6 @@
 package events
 
 import (
-	"cmp"
 	"strconv"
 	"time"
 
@@ -18,8 +17,8 @@ func Encode(e Event) ([]byte, error) {
 	w.text(`{"specversion":"1.0","id":`, e.ID)
 	w.text(`,"source":`, e.Source)
 	w.text(`,"type":`, string(e.Type))
-	if at := cmp.Or(e.Time, RemovedAt(e.Data)); !at.IsZero() {
-		w.time(`,"time":`, at)
+	if !e.Time.IsZero() {
+		w.time(`,"time":`, e.Time)
 	}
 	w.raw(`,"datacontenttype":"application/json","data":`)
 	w.data(e.Data)

@@ -9,10 +9,10 @@ import (
 // Event is one CloudEvent of the registry. Data is by value and immutable by convention, so any
 // number of goroutines may share an Event.
 type Event struct {
-	ID     string    // unique across all sources, never reused; also the Nats-Msg-Id
+	ID     string    // for people; nothing relies on it
 	Source string    // CloudEvents source: who publishes
 	Type   Type      // decides which Data is allowed
-	Time   time.Time // CloudEvents time; zero if the event has none, and of a removal, whose Data has it
+	Time   time.Time // CloudEvents time; zero if the event has none
 	Data   Data
 }
 
@@ -115,8 +115,7 @@ func (Entry) isDataOf(t Type) bool { return t == TypeListed || t == TypeVerified
 type Delisting struct {
 	List     List
 	EntryID  string
-	Revision int64     // 1 to MaxRevision
-	Time     time.Time // when it was decided: the CloudEvents time; UTC in whole milliseconds
+	Revision int64 // 1 to MaxRevision
 }
 
 // Subject returns the subject of the delisted entry.
@@ -175,8 +174,7 @@ func (Donation) isDataOf(t Type) bool { return t == TypeDonationUpdated }
 // DonationRemoval removes a donation.
 type DonationRemoval struct {
 	DonationID string
-	Revision   int64     // 1 to MaxRevision
-	Time       time.Time // as Delisting.Time
+	Revision   int64 // 1 to MaxRevision
 }
 
 // Subject returns the subject of the removed donation.

@@ -3,6 +3,7 @@ package events
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"strconv"
 	"time"
 )
@@ -81,100 +82,52 @@ func StateEvent(d Data) Event {
 	return e
 }
 
-// RemovedAt returns when a removal was decided, or the zero time for other data.
-func RemovedAt(d Data) time.Time {
-	switch d := d.(type) {
-	case Delisting:
-		return d.Time
-	case DonationRemoval:
-		return d.Time
-	}
-	return time.Time{}
-}
-
-// removedAt returns d, with at as the time of a removal.
-func removedAt(d Data, at time.Time) Data {
-	switch d := d.(type) {
-	case Delisting:
-		d.Time = at
-		return d
-	case DonationRemoval:
-		d.Time = at
-		return d
-	}
-	return d
-}
-
-// Rank decides between two states of a subject, apart from their data: the state with the greater one
-// is true.
-type Rank struct {
-	Revision int64
-	Safety   Safety // decides between equal revisions
-	Number   int64  // decides between equal safeties: of view totals the larger, of removals the earlier
-}
-
-// Safety orders the states that may harm a person: the safest is the greatest.
-type Safety uint8
-
-const (
-	shownAs    Safety = iota // verified: it accuses, or vouches for a trusted person
-	unverified               // it warns, or is not shown
-	removed
-)
-
-// RankOf returns the rank of d.
-func RankOf(d Data) Rank {
-	r := Rank{Revision: Revision(d)}
-	switch d := d.(type) {
-	case Entry:
-		if !d.Verified {
-			r.Safety = unverified
-		}
-	case Views:
-		r.Number = d.Views
-	case Delisting, DonationRemoval:
-		return RemovalRank(r.Revision, RemovedAt(d))
-	}
-	return r
-}
-
-// RemovalRank returns the rank of a removal.
-func RemovalRank(revision int64, at time.Time) Rank {
-	return Rank{Revision: revision, Safety: removed, Number: -at.UnixMilli()}
-}
-
-// EntryRank returns the rank of an entry.
-func EntryRank(revision int64, verified bool) Rank {
-	return RankOf(Entry{Revision: revision, Verified: verified})
-}
-
-// Compare orders by rank.
-func (r Rank) Compare(o Rank) int {
-	return cmp.Or(cmp.Compare(r.Revision, o.Revision), cmp.Compare(r.Safety, o.Safety), cmp.Compare(r.Number, o.Number))
-}
-
-// Compare orders two states of one subject: the greater one is true, wherever it comes from
-// (events/CONTRACT.md#revisions). It returns 0 only for equal states, and is total: by revision, by
-// rank, and last by the bytes of the data.
-func Compare(a, b Data) int {
-	if c := RankOf(a).Compare(RankOf(b)); c != 0 {
-		return c
-	}
-	return bytes.Compare(AppendData(nil, a), AppendData(nil, b))
-}
-
-// LooksEqual reports whether lists show the same for both states of one subject: the same data, or
-// both times nothing, as of a removal or an unverified trusted person.
-func LooksEqual(a, b Data) bool {
-	return hidden(a) && hidden(b) || !hidden(a) && !hidden(b) && Compare(a, b) == 0
-}
-
-func hidden(d Data) bool {
-	switch d := d.(type) {
-	case Entry:
-		return d.List.Trusted() && !d.Verified
+// IsRemoval reports whether d removes the state of its subject.
+func IsRemoval(d Data) bool {
+	switch d.(type) {
 	case Delisting, DonationRemoval:
 		return true
 	}
 	return false
 }
+
+// Rank orders the states of one subject: the state with the greatest is the latest. Equal ranks
+// belong to equal states.
+type Rank struct {
+	Revision int64
+	Removal  bool
+	Hash     Hash
+}
+
+// Hash is the first half of the SHA-256 of a state's canonical JSON (AppendData), which names its
+// subject and revision, too. It stands for the state in digests.
+type Hash [16]byte
+
+// RankOf returns the rank of d.
+func RankOf(d Data) Rank {
+	return Rank{Revision(d), IsRemoval(d), HashJSON(AppendData(nil, d))}
+}
+
+// HashJSON returns the hash of a state that AppendData has written.
+func HashJSON(canonical []byte) Hash {
+	sum := sha256.Sum256(canonical)
+	return Hash(sum[:len(Hash{})])
+}
+
+// Compare orders by revision. Of equal revisions a removal is greater, else the greater hash
+// (events/CONTRACT.md#revisions).
+func (r Rank) Compare(o Rank) int {
+	switch {
+	case r.Revision != o.Revision:
+		return cmp.Compare(r.Revision, o.Revision)
+	case r.Removal && !o.Removal:
+		return 1
+	case o.Removal && !r.Removal:
+		return -1
+	}
+	return bytes.Compare(r.Hash[:], o.Hash[:])
+}
+
+// Compare orders two states of one subject: the greater one is the latest, wherever it comes from. It
+// returns 0 only for equal states.
+func Compare(a, b Data) int { return RankOf(a).Compare(RankOf(b)) }

@@ -57,18 +57,6 @@ func validate(e *Event) *Error {
 	if entry, ok := e.Data.(Entry); ok && e.Type == TypeVerified && !entry.Verified {
 		return inData("verified", "must be true in "+string(TypeVerified))
 	}
-	if e.Type.Removes() {
-		at := RemovedAt(e.Data)
-		if at.IsZero() {
-			return wrong("time", "missing: when the removal was decided")
-		}
-		if !e.Time.IsZero() {
-			return wrong("time", "that of a removal belongs to its data")
-		}
-		if err := checkTime("time", at); err != nil {
-			return err
-		}
-	}
 	return checkData(e.Data)
 }
 

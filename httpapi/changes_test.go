@@ -68,7 +68,7 @@ func TestFeedSummary(t *testing.T) {
 	if now := f.feedOf(t); now.Sequence != before.Sequence+1 || now.LastChange != before.LastChange || now.Digest != before.Digest {
 		t.Errorf("after a view was counted: %+v", now)
 	}
-	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "s1"})
+	f.apply(events.Delisting{Revision: 1, List: events.Scammers, EntryID: "s1"})
 	if now := f.feedOf(t); now.LastChange != now.Sequence || now.Digest == before.Digest || now.Entries.Scammers != before.Entries.Scammers-1 {
 		t.Errorf("after a delisting: %+v", now)
 	}
@@ -97,7 +97,7 @@ func TestChangesHeaders(t *testing.T) {
 	if b := f.get(t, target, "If-None-Match", tag); b.status != http.StatusOK || !strings.Contains(b.body, `"until":`+apitest.Sequence(1)) {
 		t.Errorf("after an event: %d %s", b.status, b.body)
 	}
-	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "s1"})
+	f.apply(events.Delisting{Revision: 1, List: events.Scammers, EntryID: "s1"})
 	if b := f.get(t, target); strings.Contains(b.body, "zaliczki") || !strings.HasSuffix(b.body, `{"seq":`+apitest.Sequence(2)+`,"op":"remove","list":"scammers","_id":"s1"}]}`) {
 		t.Errorf("after a delisting: %s", b.body)
 	}
@@ -141,13 +141,13 @@ func TestChangesAhead(t *testing.T) {
 		eventstest.Until(t, func() bool { return f.public.gate.waiting.count() == 1 })
 	}
 	ask(changesOf + "?since=" + apitest.Sequence(1))
-	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "s1"})
+	f.apply(events.Delisting{Revision: 1, List: events.Scammers, EntryID: "s1"})
 	if a := <-answers; a.status != http.StatusOK || !strings.Contains(a.body, `"upToDate":true,"changes":[]`) {
 		t.Errorf("%d %s", a.status, a.body)
 	}
 	ask(changesOf + "?since=" + apitest.Sequence(2))
 	f.model.NameFeed("other", false)
-	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "s2"})
+	f.apply(events.Delisting{Revision: 1, List: events.Scammers, EntryID: "s2"})
 	if a := <-answers; a.status != http.StatusGone {
 		t.Errorf("%d %s", a.status, a.body)
 	}

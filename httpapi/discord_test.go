@@ -20,7 +20,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/registry/events"
-	"example.org/registry/events/eventstest"
 )
 
 // process is a program that runs until the test ends, and its output line by line.
@@ -178,7 +177,7 @@ func testDiscordBot(t *testing.T, dir string, front *discordFront, address, node
 		f.apply(events.Entry{Revision: 1, List: events.Scammers, EntryID: "e-" + id, ChatID: id, Name: "@everyone", Verified: verified, ReportID: "v", ReportedAt: asOf()})
 	}
 	delist := func(id string) {
-		f.apply(events.Delisting{Revision: 1, Time: eventstest.Start(), List: events.Scammers, EntryID: "e-" + id})
+		f.apply(events.Delisting{Revision: 1, List: events.Scammers, EntryID: "e-" + id})
 	}
 
 	list(before, true)

@@ -65,8 +65,8 @@ func TestDonationFollowsItsEvents(t *testing.T) {
 		{donation("d-8", nil), `{"error":"Nie znaleziono."}`},
 		{donation("d-9", nil), "pending"},
 		{donation("d-9", func(d *events.Donation) { d.Status = events.DonationConfirmed }), "confirmed"},
-		{events.DonationRemoval{Revision: 1, Time: time.Unix(1, 0).UTC(), DonationID: "d-9"}, `{"error":"Nie znaleziono."}`},
-		{events.DonationRemoval{Revision: 1, Time: time.Unix(1, 0).UTC(), DonationID: "d-9"}, `{"error":"Nie znaleziono."}`},
+		{events.DonationRemoval{Revision: 1, DonationID: "d-9"}, `{"error":"Nie znaleziono."}`},
+		{events.DonationRemoval{Revision: 1, DonationID: "d-9"}, `{"error":"Nie znaleziono."}`},
 		{donation("d-9", nil), "pending"},
 	} {
 		f.apply(step.event)

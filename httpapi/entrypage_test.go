@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"example.org/registry/events"
 )
@@ -33,7 +32,7 @@ func TestEntryPages(t *testing.T) {
 		if got := f.fetch(t, http.MethodGet, target).header.Get("ETag"); got != tag {
 			t.Errorf("%s: the tag has changed with others: %s, %s", target, tag, got)
 		}
-		f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: l, EntryID: e.EntryID})
+		f.apply(events.Delisting{Revision: 1, List: l, EntryID: e.EntryID})
 		for _, held := range []string{"", tag, "*"} {
 			after := f.fetch(t, http.MethodGet, target, "If-None-Match", held)
 			isPage(t, target, after, http.StatusNotFound)

@@ -115,7 +115,7 @@ func TestLongPoll(t *testing.T) {
 	}
 	poll(changesOf + "?wait=25&since=" + apitest.Sequence(0))
 	f.apply(events.Views{Revision: 1, List: events.Scammers, EntryID: "s1", Views: 11})
-	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "s1"})
+	f.apply(events.Delisting{Revision: 1, List: events.Scammers, EntryID: "s1"})
 	a := <-answers
 	if want := fmt.Sprintf(`"until":%d,"upToDate":true,"changes":[{"seq":%[1]d,"op":"remove","list":"scammers","_id":"s1"}]}`, at(2)); !strings.HasSuffix(a.body, want) {
 		t.Errorf("%s, want %s", a.body, want)
@@ -152,7 +152,7 @@ func TestLongPollEnds(t *testing.T) {
 	eventstest.Until(t, func() bool { return f.public.followers.waiting.count() == 2 })
 	f.wantError(t, http.StatusServiceUnavailable, "Serwer jest przeciążony.", http.MethodGet, target)
 	f.set(func(s *Readiness) { s.Ready = false })
-	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "s1"})
+	f.apply(events.Delisting{Revision: 1, List: events.Scammers, EntryID: "s1"})
 	for range 2 {
 		if a := <-answers; a.status != http.StatusServiceUnavailable {
 			t.Errorf("nothing may be answered: %d %s", a.status, a.body)
@@ -176,7 +176,7 @@ func TestLongPollEnds(t *testing.T) {
 	if <-left == nil {
 		t.Error("the reader did not leave")
 	}
-	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "s2"}) // without a reset of the connection, the answer tells
+	f.apply(events.Delisting{Revision: 1, List: events.Scammers, EntryID: "s2"}) // without a reset of the connection, the answer tells
 	eventstest.Until(t, func() bool { return f.public.followers.waiting.count() == 0 })
 
 	target = changesOf + "?wait=25&since=" + apitest.Sequence(2)
@@ -210,7 +210,7 @@ func TestWaitEndsAtOnce(t *testing.T) {
 		}
 	}
 	waits(func() {
-		f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "s1"})
+		f.apply(events.Delisting{Revision: 1, List: events.Scammers, EntryID: "s1"})
 	})
 	waits(func() { f.model.NameFeed("other", false) })
 	waits(func() { close(gone) })
@@ -240,7 +240,7 @@ func TestFollow(t *testing.T) {
 	}
 	s.want(at(0), "tick", fmt.Sprintf(`{"sequence":%d,"asOf":"%s"}`, at(0), body.Time(asOf())))
 	f.apply(events.Views{Revision: 1, List: events.Scammers, EntryID: "s1", Views: 11})
-	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "s1"})
+	f.apply(events.Delisting{Revision: 1, List: events.Scammers, EntryID: "s1"})
 	s.want(at(2), "remove", fmt.Sprintf(`{"seq":%d,"op":"remove","list":"scammers","_id":"s1"}`, at(2)))
 	later := f.follow(t, "?since=0", "Last-Event-ID", apitest.Sequence(1))
 	later.want(at(2), "remove", "")
@@ -277,7 +277,7 @@ func TestFollowerLeaves(t *testing.T) {
 	read("event: tick")
 	require.NoError(t, conn.(*net.TCPConn).CloseWrite())
 	read("event: tick")
-	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "s1"})
+	f.apply(events.Delisting{Revision: 1, List: events.Scammers, EntryID: "s1"})
 	read("event: remove")
 	s.want(at(1), "remove", "")
 	s.stop()
@@ -299,7 +299,7 @@ func TestTooFewToFollow(t *testing.T) {
 	eventstest.Until(t, func() bool {
 		return f.public.followers.waiting.count() == 1 && f.public.gate.waiting.count() == 1
 	})
-	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "s1"})
+	f.apply(events.Delisting{Revision: 1, List: events.Scammers, EntryID: "s1"})
 	for range 2 {
 		if a := <-answers; a.status != http.StatusServiceUnavailable {
 			t.Errorf("%d %s", a.status, a.body)

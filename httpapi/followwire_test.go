@@ -69,7 +69,7 @@ func TestEventsAreMadeOnce(t *testing.T) {
 		all[i].want(at(0), "tick", "")
 	}
 	before := testutil.ToFloat64(f.public.followers.pages)
-	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "s1"})
+	f.apply(events.Delisting{Revision: 1, List: events.Scammers, EntryID: "s1"})
 	for _, s := range all {
 		s.want(at(1), "remove", "")
 	}
@@ -95,7 +95,7 @@ func TestTickAheadOfNews(t *testing.T) {
 		close(last.next)
 	}
 	was := f.model.View()
-	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "s1"})
+	f.apply(events.Delisting{Revision: 1, List: events.Scammers, EntryID: "s1"})
 	if err := conn.CloseWrite(); err != nil { // brings a tick
 		t.Fatal(err)
 	}
@@ -103,11 +103,11 @@ func TestTickAheadOfNews(t *testing.T) {
 	s.want(at(1), "tick", "")
 	tell(was)
 	was = f.model.View()
-	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "s2"})
+	f.apply(events.Delisting{Revision: 1, List: events.Scammers, EntryID: "s2"})
 	tell(was)
 	s.want(at(2), "remove", "")
 	f.model.NameFeed("other", false)
-	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Servers, EntryID: "v1"})
+	f.apply(events.Delisting{Revision: 1, List: events.Servers, EntryID: "v1"})
 	if n := fs.newNews(was, f.model.View()); n.from <= n.to {
 		t.Errorf("a page of another stream after %d to %d", n.from, n.to)
 	}

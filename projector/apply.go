@@ -124,9 +124,7 @@ func (p *Projector) applyPart(batch []*chunk) (part batchPart, moved <-chan stru
 		if v := p.cfg.Model.View(); !p.again.hidden && v.Epoch() != part.at.HistoryName() && v.Epoch() == at.HistoryName() {
 			p.cfg.Model.NameFeed(part.at.HistoryName(), false)
 		}
-		p.applying = part.records
 		_, lost := p.cfg.Model.Apply(part.records, part.at.Sequence)
-		p.applying = nil
 		part.lose(batch, lost)
 		p.setCheckpoint(part.at)
 	}

@@ -19,7 +19,7 @@ import (
 
 // removal returns the event that takes e off its list.
 func removal(e events.Entry, id string) events.Event {
-	return events.Event{ID: id, Source: "test", Type: events.TypeDelisted, Data: events.Delisting{Revision: 1, Time: eventstest.Start(), List: e.List, EntryID: e.EntryID}}
+	return events.Event{ID: id, Source: "test", Type: events.TypeDelisted, Data: events.Delisting{Revision: 1, List: e.List, EntryID: e.EntryID}}
 }
 
 // counts returns how many messages the stream has of each subject.
@@ -50,7 +50,7 @@ func TestErase(t *testing.T) {
 		evs = append(evs, events.Event{ID: fmt.Sprint(id, version), Source: "test", Type: events.TypeDonationUpdated, Data: d})
 	}
 	take := func(id string) {
-		evs = append(evs, events.Event{ID: id + "removed", Source: "test", Type: events.TypeDonationRemoved, Data: events.DonationRemoval{Revision: 1, Time: eventstest.Start(), DonationID: id}})
+		evs = append(evs, events.Event{ID: id + "removed", Source: "test", Type: events.TypeDonationRemoved, Data: events.DonationRemoval{Revision: 1, DonationID: id}})
 	}
 	publish := func() uint64 {
 		last := s.publish(evs...)
@@ -193,7 +193,7 @@ func TestEraseBeforeRelisting(t *testing.T) {
 			d := events.Donation{Revision: 1, DonationID: fmt.Sprint("d", i), Status: "pending", Amount: "1", Currency: "PLN",
 				CreatedAt: eventstest.Start(), UpdatedAt: eventstest.Start()}
 			last = s.publish(eventstest.Listed(entries[i], 1), removal(entries[i], events.NewEventID()), eventstest.Listed(entries[i], 2),
-				donation(i, d), donation(i, events.DonationRemoval{Revision: 1, Time: eventstest.Start(), DonationID: d.DonationID}), donation(i, d))
+				donation(i, d), donation(i, events.DonationRemoval{Revision: 1, DonationID: d.DonationID}), donation(i, d))
 		}
 		return last
 	}

@@ -1,11 +1,9 @@
 package projector
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,7 +30,6 @@ type Projector struct {
 	rejecter *rejecter
 	eraser   *eraser
 	restorer *restorer
-	applying []readmodel.Record    // what the model is applying, in stream order
 	chunks   chan *chunk           // from the session's receiver to the workers
 	poll     chan struct{}         // to watch: poll now; holds one
 	erased   chan erasure          // from watch to the session
@@ -106,9 +103,6 @@ func New(cfg Config) *Projector {
 func (p *Projector) Run(ctx context.Context) error {
 	p.lackingSince = p.tracker.began.Add(-lacksFor)
 	p.nameFeed()
-	p.withModel(func(m *readmodel.Model) {
-		m.UseStates(func(k events.Subject, sequence uint64) ([]byte, bool) { return p.stateAt(ctx, k, sequence) })
-	})
 	// Saver and rejecter finish the work that the others have passed on, so they end last.
 	handed, endHanded := context.WithCancel(context.WithoutCancel(ctx))
 	defer endHanded()
@@ -263,29 +257,6 @@ func (p *Projector) VerifyStream(ctx context.Context) error {
 		return err
 	}
 	return check(ctx, p.stream, info, p.Checkpoint())
-}
-
-// stateAt returns the canonical data of the known state of k, whose last message had the sequence:
-// from what the store does not hold yet, the stream, or if that has lost it from the store. It is
-// called while the model applies a batch.
-func (p *Projector) stateAt(ctx context.Context, k events.Subject, sequence uint64) ([]byte, bool) {
-	i, ok := slices.BinarySearchFunc(p.applying, sequence, func(r readmodel.Record, at uint64) int { return cmp.Compare(r.Sequence, at) })
-	if ok && p.applying[i].Subject == k {
-		return p.applying[i].State(), true
-	}
-	if r, ok := p.saver.unsaved(k); ok && (r.Sequence == sequence || sequence == 0) {
-		return r.State(), true
-	}
-	if m, err := p.stream.Message(ctx, sequence); err == nil && m.Subject == k.String() {
-		if e, err := m.Event(); err == nil {
-			return events.AppendData(nil, e.Data), true
-		}
-	}
-	state, ok, err := p.cfg.Store.State(k)
-	if err != nil || !ok || state.Sequence != sequence && sequence > 0 {
-		return nil, false
-	}
-	return events.AppendData(nil, state.Data), true
 }
 
 // Flush waits until the store holds at least what the model had applied when Flush was called. It

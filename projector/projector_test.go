@@ -134,7 +134,7 @@ func changes(n int, seed uint64) []events.Event {
 		switch r.IntN(5) {
 		case 0:
 			out = append(out, events.Event{ID: id, Source: "test", Type: events.TypeDelisted,
-				Data: events.Delisting{Revision: 1, Time: eventstest.Start(), List: e.List, EntryID: e.EntryID}})
+				Data: events.Delisting{Revision: 1, List: e.List, EntryID: e.EntryID}})
 		case 1:
 			out = append(out, events.Event{ID: id, Source: "test", Type: events.TypeViewsCounted,
 				Data: events.Views{Revision: 1, List: e.List, EntryID: e.EntryID, Views: int64(i)}})

@@ -14,7 +14,6 @@ import (
 	"example.org/registry/events/eventstest"
 	"example.org/registry/events/leader"
 	"example.org/registry/projector/lineage"
-	"example.org/registry/readmodel"
 )
 
 // lastOf returns the last message on a subject.
@@ -72,10 +71,10 @@ func donationOf(id string) events.Donation {
 // from nothing knows it.
 func TestPutBack(t *testing.T) {
 	entry := eventstest.Entries(1, 3)[0]
-	removed := events.Delisting{List: entry.List, EntryID: entry.EntryID, Time: eventstest.Start()}
+	removed := events.Delisting{List: entry.List, EntryID: entry.EntryID}
 	for name, d := range map[string]events.Data{
 		"listing": entry, "tombstone": removed, "donation": donationOf("d1"),
-		"removed donation": events.DonationRemoval{DonationID: "d1", Time: eventstest.Start()},
+		"removed donation": events.DonationRemoval{DonationID: "d1"},
 		"views":            events.Views{List: entry.List, EntryID: entry.EntryID, Views: 7},
 	} {
 		for how, displace := range displacements() {
@@ -96,7 +95,7 @@ func TestPutBack(t *testing.T) {
 					m := s.lastOf(d.Subject().String())
 					require.Empty(t, m.ID)
 					s.reach(m.Sequence)
-					if events.RemovedAt(d) != (time.Time{}) {
+					if events.IsRemoval(d) {
 						s.until("erased behind it", func() bool { return s.counts()[d.Subject().String()] == 1 })
 					}
 					s.progress("nothing is wrong", func(p Progress) bool {
@@ -306,7 +305,7 @@ func TestEraseOnlyWhatIsOlder(t *testing.T) {
 		ev.ID = events.NewEventID()
 		return ev
 	}
-	gone := events.Delisting{List: e.List, EntryID: e.EntryID, Time: eventstest.Start()}
+	gone := events.Delisting{List: e.List, EntryID: e.EntryID}
 	eventstest.Publish(t, s.js, at(e, 9), at(e, 2), at(gone, 3))
 	s.open()
 	defer s.nc.Close()
@@ -332,7 +331,7 @@ func TestUnheededRemoval(t *testing.T) {
 	e.Verified = true
 	d := events.Revised(e, 8)
 	s.reach(eventstest.Publish(t, s.js, events.StateEvent(d)))
-	late := events.StateEvent(events.Delisting{List: e.List, EntryID: e.EntryID, Time: eventstest.Start(), Revision: 7})
+	late := events.StateEvent(events.Delisting{List: e.List, EntryID: e.EntryID, Revision: 7})
 	eventstest.Publish(t, s.js, late)
 	s.progress("rejected", func(p Progress) bool {
 		return p.Rejected == 1 && p.Unheeded == 1 && p.Superseded == 0 && p.PutBack == 1
@@ -345,89 +344,6 @@ func TestUnheededRemoval(t *testing.T) {
 	s.path = filepath.Join(t.TempDir(), "replica.db")
 	s.start()
 	s.progress("caught up", func(p Progress) bool { return p.CaughtUp && p.Applied > 0 && p.Unheeded == 0 })
-	eventstest.Publish(t, s.js, events.StateEvent(events.Delisting{List: e.List, EntryID: e.EntryID, Time: eventstest.Start(), Revision: 6}))
+	eventstest.Publish(t, s.js, events.StateEvent(events.Delisting{List: e.List, EntryID: e.EntryID, Revision: 6}))
 	s.progress("counted", func(p Progress) bool { return p.Unheeded == 1 })
-}
-
-// Between two states of one revision that differ in their text alone, the data decide, whichever
-// comes first, and whether stream or store still has the one that is known.
-func TestTieByData(t *testing.T) {
-	t.Parallel()
-	e := events.Revised(eventstest.Entries(1, 3)[0], 5).(events.Entry)
-	// Digests order some of these texts otherwise than their bytes do.
-	for i := range 8 {
-		a, b := e, e
-		a.Reason, b.Reason = fmt.Sprint("a", i), fmt.Sprint("b", i)
-		for _, first := range []events.Entry{a, b} {
-			for _, displaced := range []bool{false, true} {
-				second := a
-				if first.Reason == a.Reason {
-					second = b
-				}
-				s := newSystemIn(t)
-				s.tune = func(c *Config) { c.Erase = nil }
-				s.start()
-				publish := func(d events.Data) uint64 {
-					ev := events.StateEvent(d)
-					ev.ID = events.NewEventID()
-					return eventstest.Publish(t, s.js, ev)
-				}
-				s.reach(publish(first))
-				if displaced {
-					for range events.DefaultHistory {
-						s.reach(eventstest.PublishRaw(t, s.js, e.Subject().String(), []byte("bad")))
-					}
-				}
-				s.reach(publish(second))
-				state, ok, err := s.store.State(e.Subject())
-				require.NoError(t, err)
-				require.True(t, ok)
-				require.Equal(t, b.Reason, state.Data.(events.Entry).Reason)
-				s.mustStop()
-			}
-		}
-	}
-}
-
-// The same, of a state that the stream has lost before the store held it.
-func TestTieBeforeSaved(t *testing.T) {
-	e := events.Revised(eventstest.Entries(1, 3)[0], 5).(events.Entry)
-	s := newSystem(t)
-	s.tune = func(c *Config) { c.SaveEvery, c.Erase = time.Hour, nil }
-	s.start()
-	shown := func(seq uint64, id string) string {
-		s.until("visible", func() bool { return s.model.View().Sequence() >= seq })
-		row := s.model.View().Entry(e.List, id)
-		require.NotNil(t, row)
-		return row.Name()
-	}
-	for i := range 8 { // digests order some of them otherwise
-		greater, less := e, e
-		greater.EntryID = fmt.Sprint("tie", i)
-		less.EntryID = greater.EntryID
-		greater.Name, less.Name = "b", "a"
-		shown(eventstest.Publish(t, s.js, events.StateEvent(greater)), greater.EntryID)
-		for range events.DefaultHistory {
-			eventstest.PublishRaw(t, s.js, greater.Subject().String(), []byte("bad"))
-		}
-		late := events.StateEvent(less)
-		late.ID = events.NewEventID()
-		require.Equal(t, "b", shown(eventstest.Publish(t, s.js, late), greater.EntryID))
-	}
-}
-
-// The same, of a state in the batch that the model is applying, or in the transaction that is not done.
-func TestStateAtBeforeSaved(t *testing.T) {
-	all := eventstest.Entries(3, 3)
-	r := readmodel.NewRenderer()
-	record := func(i int) readmodel.Record { return r.Render(uint64(i+1), all[i]) }
-	p := &Projector{applying: []readmodel.Record{record(0)}, saver: &saver{
-		waiting: map[events.Subject]readmodel.Record{all[1].Subject(): record(1)},
-		writing: map[events.Subject]readmodel.Record{all[2].Subject(): record(2)},
-	}}
-	for i, e := range all {
-		state, ok := p.stateAt(t.Context(), e.Subject(), uint64(i+1))
-		require.True(t, ok)
-		require.Equal(t, string(events.AppendData(nil, e)), string(state))
-	}
 }

@@ -117,16 +117,6 @@ func (s *saver) awaitRoom(ctx context.Context) error {
 	}
 }
 
-// unsaved returns the record of k that the store does not hold yet, or false.
-func (s *saver) unsaved(k events.Subject) (r readmodel.Record, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if r, ok = s.waiting[k]; !ok {
-		r, ok = s.writing[k]
-	}
-	return r, ok
-}
-
 // has reports whether everything up to a sequence has been applied, and nothing of k waits for the
 // store. The saved checkpoint does not tell: it may be from before the stream was rewound.
 func (s *saver) has(k events.Subject, sequence uint64) bool {

@@ -93,10 +93,10 @@ func TestValidation(t *testing.T) {
 
 	// What is known of each kind of subject, and a revision beyond tomorrow.
 	entry := e.Data.(events.Entry)
-	gone := events.Delisting{List: entry.List, EntryID: "gone", Revision: 5, Time: eventstest.Start()}
+	gone := events.Delisting{List: entry.List, EntryID: "gone", Revision: 5}
 	counted := events.Views{List: entry.List, EntryID: "gone", Revision: 6, Views: 2}
 	entry.Revision = 7
-	paid := events.DonationRemoval{DonationID: "d", Revision: 8, Time: eventstest.Start()}
+	paid := events.DonationRemoval{DonationID: "d", Revision: 8}
 	for _, d := range []events.Data{gone, counted, entry, paid} {
 		s.reach(eventstest.Publish(t, s.js, events.StateEvent(d)))
 		for _, ahead := range []time.Duration{-time.Hour, 23 * time.Hour, 25 * time.Hour} {

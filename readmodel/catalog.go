@@ -39,7 +39,13 @@ type total struct {
 
 func (t total) counted() bool { return t.revision > 0 }
 
-func (t total) rank() events.Rank { return events.Rank{Revision: t.revision, Number: t.views} }
+// rank returns the rank of a total that the subject has, or the least rank if there is none.
+func (t total) rank(k events.Subject) (r events.Rank) {
+	if t.counted() {
+		r = events.RankOf(events.Views{List: k.List, EntryID: k.ID, Revision: t.revision, Views: t.views})
+	}
+	return r
+}
 
 // rowChange is the change of one row. Either row may be nil; if both are, nothing has changed.
 type rowChange struct {
@@ -134,14 +140,14 @@ func (c *catalog) number(ch rowChange) {
 	c.changed = true
 	if ch.old != nil {
 		c.entries.sub(ch.old.digest)
-		c.states.sub(ch.old.stateDigest())
+		c.states.sub(Digest(ch.old.hash))
 	}
 	if ch.row == nil {
 		c.slots.giveBack(ch.old.slot)
 		return
 	}
 	c.entries.Add(ch.row.digest)
-	c.states.Add(ch.row.stateDigest())
+	c.states.Add(Digest(ch.row.hash))
 	if ch.old != nil {
 		ch.row.slot = ch.old.slot
 	} else {
@@ -155,8 +161,8 @@ func (c *content) setViews(rec *Record, bulk bool) (lost *known) {
 	k, is, l := rec.Subject, total{rec.views, rec.Revision, rec.Sequence}, c.lists[listIndex(rec.Subject.List)]
 	r := l.row(k.ID)
 	before := l.counted(k.ID, r)
-	was := known{Rank: before.rank(), sequence: before.sequence, shown: true}
-	switch order := is.rank().Compare(was.Rank); {
+	was := known{Rank: before.rank(k), sequence: before.sequence, shown: true}
+	switch order := rec.rank().Compare(was.Rank); {
 	case order < 0:
 		return &was
 	case order == 0 && was.holds(rec):
@@ -171,9 +177,8 @@ func (c *catalog) setViews(rec *Record, r *Row, before, is total, bulk bool) {
 	k := rec.Subject
 	c.changed = true
 	if before.counted() {
-		was := viewsDigest(k, before.views)
-		c.views.sub(was)
-		c.states.sub(stateDigest(was, before.revision))
+		c.views.sub(viewsDigest(k, before.views))
+		c.states.sub(Digest(before.rank(k).Hash))
 	} else {
 		c.numCounted++
 	}

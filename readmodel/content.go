@@ -15,8 +15,7 @@ type content struct {
 	tombstones tombstones
 	donations  donations
 	checkpoint uint64
-	lacking    lacking                                     // the subjects whose state has sequence 0
-	states     func(events.Subject, uint64) ([]byte, bool) // see Model.UseStates; may be nil
+	lacking    lacking // the subjects whose state has sequence 0
 }
 
 func newContent() content {
@@ -43,7 +42,7 @@ func (c *content) setEntry(r *Record, bulk bool) (ch change, lost *known) {
 	was, slot := c.tombstones.lists[list].get(r.Subject.ID)
 	old := c.lists[list].row(r.Subject.ID)
 	if k, ok := knownEntry(r.Subject.List, old, was); ok {
-		if order := c.compare(r, k); order < 0 {
+		if order := r.rank().Compare(k.Rank); order < 0 {
 			return ch, new(k)
 		} else if order == 0 && k.holds(r) {
 			return ch, nil
@@ -123,8 +122,7 @@ type donation struct {
 	sequence   uint64
 	state      *events.Donation // nil of a removed one
 	revision   int64
-	ms         int64 // time of the removal, see toMillis
-	digest     Digest
+	hash       events.Hash
 }
 
 func (d *donation) id() string { return d.donationID }
@@ -134,7 +132,7 @@ func (d *donation) subject() events.Subject {
 }
 
 func (d *donation) removal() events.DonationRemoval {
-	return events.DonationRemoval{DonationID: d.donationID, Revision: d.revision, Time: fromMillis(d.ms)}
+	return events.DonationRemoval{DonationID: d.donationID, Revision: d.revision}
 }
 
 func newDonations() donations {
@@ -146,20 +144,17 @@ func (c *content) setDonation(r *Record) (lost *known) {
 	d := &c.donations
 	old, slot := d.get(r.Subject.ID)
 	if old != nil {
-		k := known{events.Rank{Revision: old.revision}, old.sequence, old.digest, old.state != nil}
-		if old.state == nil {
-			k.Rank = events.RankOf(old.removal())
-		}
-		if order := c.compare(r, k); order < 0 {
+		k := known{events.Rank{Revision: old.revision, Removal: old.state == nil, Hash: old.hash}, old.sequence, old.state != nil}
+		if order := r.rank().Compare(k.Rank); order < 0 {
 			return new(k)
 		} else if order == 0 && k.holds(r) {
 			return nil
 		}
-		d.states.sub(stateDigest(old.digest, old.revision))
+		d.states.sub(Digest(old.hash))
 	}
 	c.lacking.found(r)
 	d.changed = true
 	d.states.Add(r.Digest())
-	d.replace(r.Subject.ID, old, slot, &donation{strings.Clone(r.Subject.ID), r.Sequence, r.donation, r.Revision, r.removedMS, r.digest})
+	d.replace(r.Subject.ID, old, slot, &donation{strings.Clone(r.Subject.ID), r.Sequence, r.donation, r.Revision, r.hash})
 	return nil
 }

@@ -134,7 +134,7 @@ func (f *folder) same(t *rapid.T, v *View) {
 
 // rebuild replays the log into a new model.
 func (p *pair) rebuild() {
-	m := p.newModel()
+	m := New()
 	m.NameFeed(p.model.View().Epoch(), false)
 	m.BeginBulk()
 	for i, d := range p.log {

@@ -28,7 +28,7 @@ func TestDelistedLeavesTheHeap(t *testing.T) {
 	if !eventstest.InHeap(t, word) {
 		t.Fatal("the word is not in the heap: the test looks in the wrong place")
 	}
-	apply(events.Delisting{Revision: 1, Time: eventstest.Start(), List: events.Scammers, EntryID: "canary"})
+	apply(events.Delisting{Revision: 1, List: events.Scammers, EntryID: "canary"})
 	for _, e := range eventstest.Entries(100, 1) {
 		e.Reason = "a longer reason, so that what is used again for each event has another text"
 		apply(e)

@@ -66,7 +66,7 @@ func (inv *Inventory) All() iter.Seq2[string, Digest] {
 			}
 		}
 		for _, d := range inv.donations {
-			if !yield(d.subject().String(), stateDigest(d.digest, d.revision)) {
+			if !yield(d.subject().String(), Digest(d.hash)) {
 				return
 			}
 		}
@@ -91,7 +91,7 @@ func (it *inventoried) records(yield func(string, Digest) bool) bool {
 	}
 	if it.total.counted() {
 		k := events.Subject{Kind: events.KindViews, List: list, ID: it.id}
-		return yield(k.String(), stateDigest(viewsDigest(k, it.total.views), it.total.revision))
+		return yield(k.String(), Digest(it.total.rank(k).Hash))
 	}
 	return true
 }

@@ -31,7 +31,7 @@ func inventoryModel(n int, backwards bool) *Model {
 	}
 	for i, e := range eventstest.Entries(n, 7) {
 		if i%5 == 0 {
-			records = append(records, r.Render(uint64(len(records)+1), events.Delisting{Revision: 1, Time: eventstest.Start(), List: e.List, EntryID: e.EntryID}))
+			records = append(records, r.Render(uint64(len(records)+1), events.Delisting{Revision: 1, List: e.List, EntryID: e.EntryID}))
 		}
 	}
 	m.Apply(records, uint64(len(records)))

@@ -84,14 +84,6 @@ func (m *Model) Apply(records []Record, checkpoint uint64) (v *View, lost []Loss
 	return m.publish(), lost
 }
 
-// UseStates sets where the model finds the canonical data (events.AppendData) of a known state whose
-// last message had the given sequence. It needs that only to decide between two states of one
-// revision that differ in nothing but their text; without it their digests decide. The owner calls
-// it before the first record.
-func (m *Model) UseStates(states func(k events.Subject, sequence uint64) (data []byte, ok bool)) {
-	m.content.states = states
-}
-
 // Load is Apply in bulk for the records of a store, which fill an empty model. It looks up no
 // entry. So no subject may occur twice, no entry may also have a tombstone, and an entry's view
 // total must directly follow it. A sequence after the checkpoint counts as 0. The model keeps the rows

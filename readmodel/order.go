@@ -1,17 +1,12 @@
 package readmodel
 
-import (
-	"bytes"
-
-	"example.org/registry/events"
-)
+import "example.org/registry/events"
 
 // known has what a comparison with another state of the subject needs of the known one.
 type known struct {
 	events.Rank
 	sequence uint64 // of the last message with it; 0 if the stream is not known to hold it
-	digest   Digest
-	shown    bool // lists, checks or the donation's page show the subject
+	shown    bool   // lists, checks or the donation's page show the subject
 }
 
 // holds reports whether r, which has the same state, says nothing new: it repeats an earlier message,
@@ -22,9 +17,9 @@ func (k *known) holds(r *Record) bool { return r.Sequence <= k.sequence }
 func knownEntry(list events.List, row *Row, stone *delisting) (known, bool) {
 	switch {
 	case row != nil:
-		return known{events.EntryRank(row.revision, row.Verified()), row.sequence, row.digest, row.shown()}, true
+		return known{row.stateRank(), row.sequence, row.shown()}, true
 	case stone != nil:
-		return known{stone.rank(), stone.sequence, stone.hash(list), false}, true
+		return known{stone.rank(list), stone.sequence, false}, true
 	}
 	return known{}, false
 }
@@ -49,36 +44,21 @@ func (m *Model) Known(k events.Subject) int64 {
 	return known.Revision
 }
 
-// compare orders a record and the known state of its subject as events.Compare does, which needs
-// the data of the known state only if everything else is equal.
-func (c *content) compare(r *Record, k known) int {
-	if order := r.rank().Compare(k.Rank); order != 0 || r.digest == k.digest {
-		return order
-	}
-	if c.states != nil {
-		if state, ok := c.states(r.Subject, k.sequence); ok {
-			return bytes.Compare(r.state, state)
-		}
-	}
-	return bytes.Compare(r.digest[:], k.digest[:])
-}
-
 // Loss is a record that is not true, since a known state is greater (events/CONTRACT.md#revisions).
 type Loss struct {
 	Record *Record // one of those that were applied
 	Known  int64   // revision of the known state
 
-	// Conflict: the known state has the same revision, and lists do not show the same for both.
+	// Conflict: the known state has the same revision.
 	Conflict bool
-	// Unheeded: the record would have removed what is shown, and still is.
+	// Unheeded: the record is a removal of what is shown, and still is.
 	Unheeded bool
 }
 
 func newLoss(r *Record, k *known) Loss {
-	hides := r.Removed || r.row != nil && !r.row.shown()
 	return Loss{
 		Record: r, Known: k.Revision,
-		Conflict: k.Revision == r.Revision && (k.shown || !hides),
-		Unheeded: k.Revision > r.Revision && k.shown && hides,
+		Conflict: k.Revision == r.Revision,
+		Unheeded: k.Revision > r.Revision && k.shown && r.Removed,
 	}
 }

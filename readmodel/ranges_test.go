@@ -73,7 +73,7 @@ func TestRangesAreChecks(t *testing.T) {
 		before := map[int][2]string{}
 		for range rapid.IntRange(1, 6).Draw(t, "batches") {
 			p.batch(t)
-			v, rebuilt := p.model.View(), p.newModel()
+			v, rebuilt := p.model.View(), New()
 			rebuilt.BeginBulk()
 			for i, d := range p.log {
 				rebuilt.Apply([]Record{p.renderer.Render(uint64(i+1), d)}, uint64(i+1))
@@ -125,7 +125,7 @@ func TestRangeLines(t *testing.T) {
 	}
 	for i, id := range crowd[:20] {
 		seq := uint64(100 + i)
-		m.Apply([]Record{r.Render(seq, events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Servers, EntryID: "e" + id})}, seq)
+		m.Apply([]Record{r.Render(seq, events.Delisting{Revision: 1, List: events.Servers, EntryID: "e" + id})}, seq)
 	}
 	if n := m.View().RangeLines(); n != 32 {
 		t.Errorf("after 20 were delisted: %d lines, want 32", n)

@@ -20,10 +20,10 @@ import (
 const (
 	// ProjectionVersion is the version of decoding and its bounds. A store of another version may
 	// differ from the result of a replay, so the stream is replayed.
-	ProjectionVersion uint32 = 4
+	ProjectionVersion uint32 = 5
 	// RenderVersion is the version of Markdown, collation, folding, look-alike keys, the public
 	// JSON and the stored row. Rows of another version are rendered again from the canonical state.
-	RenderVersion uint32 = 7
+	RenderVersion uint32 = 8
 )
 
 // Record is the new rendered state of one subject: the argument of Apply and the content of a
@@ -34,16 +34,16 @@ type Record struct {
 	Revision int64
 	Removed  bool // the state is a removal; its tombstone remains
 
-	removedMS int64 // time of a removal, see toMillis
-	views     int64
-	row       *Row // without its slot: Apply copies the row, Load uses it
-	donation  *events.Donation
-	state     []byte // canonical data of an entry or donation
-	digest    Digest // without the revision
+	views    int64
+	row      *Row // without its slot: Apply copies the row, Load uses it
+	donation *events.Donation
+	state    []byte // canonical data of an entry or donation
+	digest   Digest // of an entry or a view total, without the revision
+	hash     events.Hash
 }
 
 // Digest returns r's part of a model's digest.
-func (r Record) Digest() Digest { return stateDigest(r.digest, r.Revision) }
+func (r Record) Digest() Digest { return Digest(r.hash) }
 
 // State returns the canonical data of an entry or a donation that Render made a record of, else nil.
 func (r Record) State() []byte { return r.state }
@@ -53,13 +53,7 @@ func (r Record) Shown() bool { return r.row != nil && r.row.shown() }
 
 // rank returns the rank of r among the states of its subject.
 func (r *Record) rank() events.Rank {
-	switch {
-	case r.Removed:
-		return events.RemovalRank(r.Revision, fromMillis(r.removedMS))
-	case r.row != nil:
-		return events.EntryRank(r.Revision, r.row.Verified())
-	}
-	return events.Rank{Revision: r.Revision, Number: r.views}
+	return events.Rank{Revision: r.Revision, Removal: r.Removed, Hash: r.hash}
 }
 
 // AppendValue appends the stored form of r: its sequence and revision; then the time of a removal, a
@@ -69,7 +63,7 @@ func (r Record) AppendValue(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(r.Revision))
 	switch {
 	case r.Removed:
-		return binary.AppendUvarint(dst, uint64(r.removedMS))
+		return binary.AppendUvarint(dst, 0)
 	case r.Subject.Kind == events.KindViews:
 		return binary.AppendUvarint(dst, uint64(r.views))
 	}
@@ -112,7 +106,7 @@ func (r *Renderer) DecodeRecord(k events.Subject, removed bool, value []byte, re
 	if err != nil {
 		return Record{}, fmt.Errorf("%s: %w", k.Masked(), err)
 	}
-	return Record{Subject: k, Sequence: v.sequence, Revision: v.revision, row: row, digest: row.digest}, nil
+	return Record{Subject: k, Sequence: v.sequence, Revision: v.revision, row: row, digest: row.digest, hash: row.hash}, nil
 }
 
 // DecodeState reads the state from a stored value; removed says that it is a removal's. It
@@ -128,31 +122,11 @@ func DecodeState(k events.Subject, removed bool, value []byte) (State, error) {
 }
 
 // StateDigest returns the digest of d.
-func StateDigest(d events.Data) Digest {
-	k := d.Subject()
-	content := Digest{}
-	switch d := d.(type) {
-	case events.Views:
-		content = viewsDigest(k, d.Views)
-	case events.Delisting, events.DonationRemoval:
-		content = removalDigest(k, toMillis(events.RemovedAt(d)))
-	default:
-		content = contentDigest(k, events.AppendData(nil, d))
-	}
-	return stateDigest(content, events.Revision(d))
-}
+func StateDigest(d events.Data) Digest { return Digest(events.RankOf(d).Hash) }
 
 // contentDigest returns the digest of canonical data without its revision, which is its last member.
 func contentDigest(k events.Subject, state []byte) Digest {
 	return hashState(k.String(), state[:bytes.LastIndexByte(state, ',')])
-}
-
-// stateDigest returns the digest of content at a revision.
-func stateDigest(content Digest, revision int64) Digest {
-	var b [len(content) + 8]byte
-	binary.BigEndian.PutUint64(b[copy(b[:], content[:]):], uint64(revision))
-	sum := sha256.Sum256(b[:])
-	return Digest(sum[:len(content)])
 }
 
 // storedValue is the parts of a stored value. Its byte slices share the value's memory.
@@ -178,7 +152,7 @@ func parseValue(kind events.Kind, removed bool, b []byte) (v storedValue, err er
 	case numbers[1] < 1 || numbers[1] > events.MaxRevision:
 		return v, errRow
 	case removed || kind == events.KindViews:
-		if len(b) > 0 || removed && last > maxMillis || last >= 1<<53 {
+		if len(b) > 0 || removed && last > 0 || last >= 1<<53 {
 			return v, errRow
 		}
 		v.number = int64(last)
@@ -197,9 +171,9 @@ func (v *storedValue) data(k events.Subject, removed bool) (d events.Data, err e
 	case !events.IsID(k.ID):
 		return nil, fmt.Errorf("%s: %w", k.Masked(), errRow)
 	case removed && k.Kind == events.KindDonation:
-		return events.DonationRemoval{DonationID: k.ID, Revision: v.revision, Time: fromMillis(v.number)}, nil
+		return events.DonationRemoval{DonationID: k.ID, Revision: v.revision}, nil
 	case removed:
-		return events.Delisting{List: k.List, EntryID: k.ID, Revision: v.revision, Time: fromMillis(v.number)}, nil
+		return events.Delisting{List: k.List, EntryID: k.ID, Revision: v.revision}, nil
 	case k.Kind == events.KindViews:
 		return events.Views{List: k.List, EntryID: k.ID, Revision: v.revision, Views: v.number}, nil
 	case k.Kind == events.KindDonation:

@@ -33,22 +33,20 @@ func NewRenderer() *Renderer {
 // Render makes the record of the event data d at stream sequence seq. d must be valid, as
 // events.Decode returns it.
 func (r *Renderer) Render(seq uint64, d events.Data) Record {
-	rec := Record{Subject: d.Subject(), Sequence: seq, Revision: events.Revision(d)}
+	canonical := events.AppendData(nil, d)
+	rec := Record{Subject: d.Subject(), Sequence: seq, Revision: events.Revision(d), hash: events.HashJSON(canonical)}
 	switch d := d.(type) {
 	case events.Entry:
-		rec.state = events.AppendData(nil, d)
+		rec.state = canonical
 		rec.digest = contentDigest(rec.Subject, rec.state)
-		rec.row, r.scratch = newRow(r.scratch[:0], &d, seq, rec.digest, r.render(&d))
+		rec.row, r.scratch = newRow(r.scratch[:0], &d, &rec, r.render(&d))
 	case events.Views:
 		rec.views = d.Views
 		rec.digest = viewsDigest(rec.Subject, d.Views)
 	case events.Donation:
-		rec.state = events.AppendData(nil, d)
-		rec.digest = contentDigest(rec.Subject, rec.state)
-		rec.donation = &d
+		rec.state, rec.donation = canonical, &d
 	default:
-		rec.Removed, rec.removedMS = true, toMillis(events.RemovedAt(d))
-		rec.digest = removalDigest(rec.Subject, rec.removedMS)
+		rec.Removed = true
 	}
 	return rec
 }

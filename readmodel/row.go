@@ -34,6 +34,7 @@ type Row struct {
 	sequence uint64 // of the last change
 	revision int64
 	digest   Digest // without the revision
+	hash     events.Hash
 	slot     uint32 // dense number within the list, given by the catalog
 	list     uint8
 	filter   filterBits
@@ -73,7 +74,7 @@ func unquoted(quoted string) string {
 // repetition.
 func (r *Row) Content() uint64 { return r.digest.low() }
 
-func (r *Row) stateDigest() Digest { return stateDigest(r.digest, r.revision) }
+func (r *Row) stateRank() events.Rank { return events.Rank{Revision: r.revision, Hash: r.hash} }
 
 // Reported returns when the entry was reported.
 func (r *Row) Reported() time.Time { return time.Unix(0, r.reported).UTC() }
@@ -136,9 +137,9 @@ type rendering struct {
 
 // newRow makes a row. It copies the row's blob out of b, which it returns for the next row.
 // Separate temporary strings would have the sizes of long-lived ones, and fragment the memory.
-func newRow(b []byte, e *events.Entry, seq uint64, digest Digest, from *rendering) (*Row, []byte) {
+func newRow(b []byte, e *events.Entry, rec *Record, from *rendering) (*Row, []byte) {
 	r := &Row{
-		reported: e.ReportedAt.UnixNano(), sequence: seq, revision: e.Revision, digest: digest,
+		reported: e.ReportedAt.UnixNano(), sequence: rec.Sequence, revision: e.Revision, digest: rec.digest, hash: rec.hash,
 		list: uint8(listIndex(e.List)), filter: filterOf(e),
 	}
 	b = appendText(b, e.ChatID)
@@ -293,13 +294,14 @@ func (f filterBits) hasProofs(p Proofs) bool {
 var errRow = errors.New("row is damaged")
 
 // rowHeader is the size of a stored row before its blob.
-const rowHeader = 8 + 16 + 2
+const rowHeader = 8 + 16 + 16 + 2
 
 // appendRow appends the stored form of r. It omits the slot, which only has a meaning within one
 // process, and id, sequence and revision, which every record has.
 func appendRow(b []byte, r *Row) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(r.reported))
 	b = append(b, r.digest[:]...)
+	b = append(b, r.hash[:]...)
 	b = append(b, r.list, byte(r.filter&^bitShown))
 	return append(b, r.blob...)
 }
@@ -307,11 +309,11 @@ func appendRow(b []byte, r *Row) []byte {
 // decodeRow is the inverse of appendRow for the row of a subject. It copies the parts of b that it
 // retains.
 func decodeRow(b []byte, k events.Subject, seq uint64, revision int64) (*Row, error) {
-	if len(b) < rowHeader || int(b[24]) != listIndex(k.List) || filterBits(b[25]) >= bitShown {
+	if len(b) < rowHeader || int(b[40]) != listIndex(k.List) || filterBits(b[41]) >= bitShown {
 		return nil, errRow
 	}
-	r := &Row{sequence: seq, revision: revision, reported: int64(binary.BigEndian.Uint64(b)), digest: Digest(b[8:24]), list: b[24]}
-	r.filter = filterBits(b[25]).in(int(r.list))
+	r := &Row{sequence: seq, revision: revision, reported: int64(binary.BigEndian.Uint64(b)), digest: Digest(b[8:24]), hash: events.Hash(b[24:40]), list: b[40]}
+	r.filter = filterBits(b[41]).in(int(r.list))
 	if !r.cut(string(b[rowHeader:]), k.ID) {
 		return nil, errRow
 	}

@@ -2,29 +2,13 @@ package readmodel
 
 import (
 	"cmp"
-	"encoding/binary"
 	"slices"
 	"strings"
-	"time"
 
 	"example.org/registry/events"
 )
 
-// maxMillis is in the year 10889. A later stored time is damage.
-const maxMillis = 1<<48 - 1
-
-// toMillis returns t in milliseconds since 1970. No earlier time is valid.
-func toMillis(t time.Time) int64 { return max(t.UnixMilli(), 0) }
-
-func fromMillis(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
-
-// removalDigest returns the digest of a removal at a time. No other state has its text.
-func removalDigest(k events.Subject, ms int64) Digest {
-	return hashState(k.String(), binary.AppendUvarint([]byte("removed "), uint64(ms)))
-}
-
-// tombstones holds the tombstones of each list: which entry was delisted, when, and with which
-// revision. Only the model's owner uses it; views share the values, for the feed.
+// tombstones holds the tombstones of each list: which entry was delisted, with which revision. Only the model's owner uses it; views share the values, for the feed.
 type tombstones struct {
 	lists  [events.NumLists]byID[*delisting]
 	states Digest // of all, with their revisions
@@ -36,19 +20,14 @@ type delisting struct {
 	entryID  string
 	sequence uint64
 	revision int64
-	ms       int64 // see toMillis
 }
 
 func (d *delisting) id() string { return d.entryID }
 
-func (d *delisting) rank() events.Rank { return events.RemovalRank(d.revision, fromMillis(d.ms)) }
+func (d *delisting) rank(l events.List) events.Rank { return events.RankOf(d.data(l)) }
 
 func (d *delisting) data(l events.List) events.Delisting {
-	return events.Delisting{List: l, EntryID: d.entryID, Revision: d.revision, Time: fromMillis(d.ms)}
-}
-
-func (d *delisting) hash(l events.List) Digest {
-	return removalDigest(events.Subject{Kind: events.KindEntry, List: l, ID: d.entryID}, d.ms)
+	return events.Delisting{List: l, EntryID: d.entryID, Revision: d.revision}
 }
 
 func newTombstones() (t tombstones) {
@@ -62,11 +41,11 @@ func newTombstones() (t tombstones) {
 // removes it. It returns the position and the new tombstone, nil if there is none.
 func (t *tombstones) apply(list int, r *Record, was *delisting, slot uint32) (at RowRef, is *delisting) {
 	if was != nil {
-		t.states.sub(stateDigest(was.hash(r.Subject.List), was.revision))
+		t.states.sub(Digest(was.rank(r.Subject.List).Hash))
 	}
 	if r.Removed {
 		id := strings.Clone(r.Subject.ID) // may be part of a longer string
-		is = &delisting{id, r.Sequence, r.Revision, r.removedMS}
+		is = &delisting{id, r.Sequence, r.Revision}
 		t.states.Add(r.Digest())
 	}
 	return NewRowRef(list, t.lists[list].replace(r.Subject.ID, was, slot, is)), is
@@ -116,8 +95,7 @@ func (m *Model) Tombstones() []State {
 }
 
 // Withdrawn returns a removal for each subject that is known and shown nowhere, by subject: the
-// tombstones, and the unverified trusted persons with the revision of that state and the time of
-// their report.
+// tombstones, and the unverified trusted persons with the revision of that state.
 func (v *View) Withdrawn() (all []State) {
 	for list, l := range events.Lists() {
 		for _, d := range v.gone[list].all() {
@@ -128,7 +106,7 @@ func (v *View) Withdrawn() (all []State) {
 	}
 	v.Rows(func(r *Row) bool {
 		if !r.shown() {
-			all = append(all, State{r.sequence, events.Delisting{List: r.List(), EntryID: r.ID(), Revision: r.revision, Time: r.Reported()}})
+			all = append(all, State{r.sequence, events.Delisting{List: r.List(), EntryID: r.ID(), Revision: r.revision}})
 		}
 		return true
 	})

@@ -37,7 +37,7 @@ func TestWho(t *testing.T) {
 			key := string(e.List) + " " + e.EntryID
 			if rapid.IntRange(0, 4).Draw(t, "delist") == 0 {
 				delete(now, key)
-				m.Apply([]Record{r.Render(seq+1, events.Delisting{Revision: e.Revision, Time: time.Unix(1, 0).UTC(), List: e.List, EntryID: e.EntryID})}, seq+1)
+				m.Apply([]Record{r.Render(seq+1, events.Delisting{Revision: e.Revision, List: e.List, EntryID: e.EntryID})}, seq+1)
 				continue
 			}
 			now[key] = e

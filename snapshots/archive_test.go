@@ -94,7 +94,7 @@ func TestArchiveForgets(t *testing.T) {
 	secret := []byte("zapomniany-po-odwolaniu")
 	e := eventstest.Entries(1, 99)[0]
 	e.EntryID, e.Name = "forgotten", string(secret)
-	for _, d := range []events.Data{e, events.Delisting{Revision: 1, Time: eventstest.Start(), List: e.List, EntryID: e.EntryID}} {
+	for _, d := range []events.Data{e, events.Delisting{Revision: 1, List: e.List, EntryID: e.EntryID}} {
 		require.NoError(t, s.Save(feed(m, d)))
 	}
 	if !bytes.Contains(readFile(t, s.path), secret) {

@@ -30,7 +30,7 @@ func withCanary(t *testing.T, s *Store, m *readmodel.Model) {
 		if e, ok := d.(events.Entry); ok && i%4 == 0 {
 			e.Name, e.Reason = canary+" "+e.Name, strings.Repeat(canary+" ", 1+i*8) // beyond a page, too
 			data[i] = e
-			gone = append(gone, events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: e.List, EntryID: e.EntryID})
+			gone = append(gone, events.Delisting{Revision: 1, List: e.List, EntryID: e.EntryID})
 		}
 	}
 	for _, c := range [][]events.Data{data, gone, {donation(3)}} {

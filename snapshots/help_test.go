@@ -164,14 +164,14 @@ func sample(n int) []events.Data {
 		case i%3 == 0:
 			data = append(data, events.Views{Revision: 1, List: e.List, EntryID: e.EntryID, Views: int64(i)})
 		case i%11 == 0:
-			data = append(data, events.Delisting{Revision: 1, Time: eventstest.Start(), List: e.List, EntryID: e.EntryID})
+			data = append(data, events.Delisting{Revision: 1, List: e.List, EntryID: e.EntryID})
 		}
 		if i%5 == 0 {
 			data = append(data, donation(i))
 		}
 	}
 	return append(data, events.Views{Revision: 1, List: events.Legit, EntryID: "nobody", Views: 12},
-		events.DonationRemoval{Revision: 1, Time: eventstest.Start(), DonationID: donation(5).DonationID})
+		events.DonationRemoval{Revision: 1, DonationID: donation(5).DonationID})
 }
 
 func donation(i int) events.Donation {

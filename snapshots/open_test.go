@@ -517,7 +517,7 @@ func TestEntryWithTombstone(t *testing.T) {
 		list := string(events.Servers)
 		key, _ := tx.Bucket([]byte(entriesPrefix + list)).Cursor().First()
 		stones := tx.Bucket([]byte("tombstones-" + list))
-		stored := readmodel.NewRenderer().Render(1, events.Delisting{List: events.Servers, EntryID: string(key), Revision: 1, Time: at(1).Newest().Time}).
+		stored := readmodel.NewRenderer().Render(1, events.Delisting{List: events.Servers, EntryID: string(key), Revision: 1}).
 			AppendValue(make([]byte, sumSize))
 		seal("tombstones-"+list, key, stored)
 		m, err := readMeta(tx)

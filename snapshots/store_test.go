@@ -53,7 +53,7 @@ func drawData(r *rapid.T) []events.Data {
 		list, id := eventstest.List().Draw(r, "list"), id.Draw(r, "id")
 		switch rapid.IntRange(0, 5).Draw(r, "kind") {
 		case 0:
-			return events.Delisting{Revision: 1, Time: eventstest.Start(), List: list, EntryID: id}
+			return events.Delisting{Revision: 1, List: list, EntryID: id}
 		case 1:
 			return events.Views{Revision: 1, List: list, EntryID: id, Views: eventstest.AnyViews().Draw(r, "views").Views}
 		case 2:
@@ -61,7 +61,7 @@ func drawData(r *rapid.T) []events.Data {
 			d.DonationID = id
 			return d
 		case 3:
-			return events.DonationRemoval{Revision: 1, Time: eventstest.Start(), DonationID: id}
+			return events.DonationRemoval{Revision: 1, DonationID: id}
 		}
 		e := eventstest.AnyEntry().Draw(r, "entry")
 		e.List, e.EntryID = list, id

@@ -23,7 +23,7 @@ func mixedEvents(t *testing.T) string {
 		events.Event{ID: "nobody", Source: "/test", Type: events.TypeViewsCounted,
 			Data: events.Views{Revision: 1, List: events.Legit, EntryID: "not-listed", Views: 7}},
 		events.Event{ID: "gone", Source: "/test", Type: events.TypeDelisted,
-			Data: events.Delisting{Revision: 1, Time: eventstest.Start(), List: events.Scammers, EntryID: "gone"}},
+			Data: events.Delisting{Revision: 1, List: events.Scammers, EntryID: "gone"}},
 		events.Event{ID: "donation", Source: "/test", Type: events.TypeDonationUpdated,
 			Data: events.Donation{Revision: 1, DonationID: "d1", Status: events.DonationPending, Amount: "1.50", Currency: "PLN",
 				CreatedAt: eventstest.Start(), UpdatedAt: eventstest.Start()}})
@@ -31,7 +31,7 @@ func mixedEvents(t *testing.T) string {
 }
 
 func delisting(l events.List, id string, revision int64) events.Event {
-	return events.StateEvent(events.Delisting{Revision: revision, Time: eventstest.Start(), List: l, EntryID: id})
+	return events.StateEvent(events.Delisting{Revision: revision, List: l, EntryID: id})
 }
 
 func ndjson(t *testing.T, all ...events.Event) string {

@@ -144,7 +144,7 @@ func (k *killer) events(n int) []events.Event {
 		case n < 3:
 			e.Type, e.Data = events.TypeViewsCounted, events.Views{Revision: 1, List: entry.List, EntryID: entry.EntryID, Views: k.rng.Int64N(1000)}
 		case n == 3:
-			e.Type, e.Data = events.TypeDelisted, events.Delisting{Revision: 1, Time: eventstest.Start(), List: entry.List, EntryID: entry.EntryID}
+			e.Type, e.Data = events.TypeDelisted, events.Delisting{Revision: 1, List: entry.List, EntryID: entry.EntryID}
 		default:
 			entry.Name = fmt.Sprintf("%s %d", entry.Name, k.serial)
 			e.Type, e.Data = events.TypeAmended, entry

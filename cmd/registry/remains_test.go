@@ -68,7 +68,7 @@ func TestRemains(t *testing.T) {
 	for _, name := range []string{"answers", "stream", "new snapshots", "older snapshots", "rejected copies", "exports"} {
 		r.until(name+" has the entry", func() bool { return hasCanary(places[name]()) })
 	}
-	gone := events.Event{ID: "canary-gone", Source: "/test", Type: events.TypeDelisted, Data: events.Delisting{Revision: 9, Time: eventstest.Start(), List: entry.List, EntryID: entry.EntryID}}
+	gone := events.Event{ID: "canary-gone", Source: "/test", Type: events.TypeDelisted, Data: events.Delisting{Revision: 9, List: entry.List, EntryID: entry.EntryID}}
 	d.publish(ndjson(t, gone))
 	if hasCanary(r.answers()) {
 		t.Error("answers have the entry after its delisting")

@@ -125,7 +125,7 @@ func AnyEvent() *rapid.Generator[events.Event] {
 			Type:   rapid.SampledFrom(allTypes()).Draw(t, "type"),
 		}
 		e.Data = dataOf(t, e.Type)
-		if !e.Type.Removes() && rapid.Bool().Draw(t, "timed") {
+		if rapid.Bool().Draw(t, "timed") {
 			e.Time = Time().Draw(t, "time")
 		}
 		return e
@@ -141,14 +141,14 @@ func dataOf(t *rapid.T, typ events.Type) events.Data {
 	switch typ {
 	case events.TypeDelisted:
 		return events.Delisting{List: List().Draw(t, "list"), EntryID: Key().Draw(t, "entryId"),
-			Revision: Revision().Draw(t, "revision"), Time: Time().Draw(t, "time")}
+			Revision: Revision().Draw(t, "revision")}
 	case events.TypeViewsCounted:
 		return AnyViews().Draw(t, "views")
 	case events.TypeDonationUpdated:
 		return AnyDonation().Draw(t, "donation")
 	case events.TypeDonationRemoved:
 		return events.DonationRemoval{DonationID: Key().Draw(t, "donationId"),
-			Revision: Revision().Draw(t, "revision"), Time: Time().Draw(t, "time")}
+			Revision: Revision().Draw(t, "revision")}
 	}
 	entry := AnyEntry().Draw(t, "entry")
 	entry.Verified = entry.Verified || typ == events.TypeVerified

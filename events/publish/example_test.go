@@ -46,13 +46,13 @@ func Example() {
 
 	ack, err = publisher.Publish(ctx, events.Event{
 		ID: events.NewEventID(), Source: "https://moderation.example/panel", Type: events.TypeDelisted,
-		Data: events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "66f2c0ffee"},
+		Data: events.Delisting{Revision: 1, List: events.Scammers, EntryID: "66f2c0ffee"},
 	})
 	fmt.Println(ack.Sequence, err)
 
 	_, err = publisher.Publish(ctx, events.Event{
 		ID: events.NewEventID(), Source: "https://moderation.example/panel", Type: events.TypeDelisted,
-		Data: events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: "fraudsters", EntryID: "66f2c0ffee"},
+		Data: events.Delisting{Revision: 1, List: "fraudsters", EntryID: "66f2c0ffee"},
 	})
 	fmt.Println(err)
 	// Output:

@@ -87,7 +87,7 @@ func TestPublishTombstone(t *testing.T) {
 func delisted(e events.Entry) events.Event {
 	return events.Event{
 		ID: string(e.List) + "." + e.EntryID + ".delisted", Source: "urn:registry:test", Type: events.TypeDelisted,
-		Data: events.Delisting{Revision: 2, Time: eventstest.Start(), List: e.List, EntryID: e.EntryID},
+		Data: events.Delisting{Revision: 2, List: e.List, EntryID: e.EntryID},
 	}
 }
 

@@ -118,10 +118,7 @@ func state(t *rapid.T, base []events.Entry) events.Event {
 		return eventstest.Listed(e, revision)
 	}
 	d := delisted(e)
-	d.Data = events.Delisting{
-		Revision: int64(revision), List: e.List, EntryID: e.EntryID,
-		Time: eventstest.Start().Add(time.Duration(rapid.IntRange(0, 2).Draw(t, "time")) * time.Hour),
-	}
+	d.Data = events.Delisting{Revision: int64(revision), List: e.List, EntryID: e.EntryID}
 	return d
 }
 

@@ -169,7 +169,7 @@ func TestPublishConflicts(t *testing.T) {
 func TestTombstonesGrow(t *testing.T) {
 	at := time.UnixMilli(1).UTC()
 	gone := func(id string, revision int64) events.Data {
-		return events.Delisting{List: events.Scammers, EntryID: id, Revision: revision, Time: at}
+		return events.Delisting{List: events.Scammers, EntryID: id, Revision: revision}
 	}
 	now := Tombstones{Histories: []string{"B", "A"}, Removals: []events.Data{gone("b", 2), gone("c", 1)}, Time: at}
 	require.NoError(t, now.Add(Tombstones{Histories: []string{"A", "0"}, Removals: []events.Data{gone("a", 1), gone("b", 1)}, Time: at.Add(1e9)}))

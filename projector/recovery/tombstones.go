@@ -46,15 +46,14 @@ func tombstonesEndOf(line []byte) (end tombstonesEnd, is bool) {
 }
 
 // Withdrawal returns the removal that a state amounts to on the lists: the state itself if it is a
-// removal; of an unverified trusted person a delisting with the revision of that state and the time
-// of the report; nil for any other state.
+// removal; of an unverified trusted person a delisting with the revision of that state; nil for any other state.
 func Withdrawal(d events.Data) events.Data {
 	switch d := d.(type) {
 	case events.Delisting, events.DonationRemoval:
 		return d
 	case events.Entry:
 		if d.List.Trusted() && !d.Verified {
-			return events.Delisting{List: d.List, EntryID: d.EntryID, Revision: d.Revision, Time: d.ReportedAt}
+			return events.Delisting{List: d.List, EntryID: d.EntryID, Revision: d.Revision}
 		}
 	}
 	return nil

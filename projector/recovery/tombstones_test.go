@@ -15,8 +15,8 @@ import (
 func TestReadTombstones(t *testing.T) {
 	at := time.Date(2026, 11, 22, 12, 0, 0, 250_000_000, time.UTC)
 	all := Tombstones{Histories: []string{"E"}, Time: at, Removals: []events.Data{
-		events.Delisting{List: events.Servers, EntryID: "a", Revision: 7, Time: at},
-		events.DonationRemoval{DonationID: "d", Revision: 9, Time: at}}}
+		events.Delisting{List: events.Servers, EntryID: "a", Revision: 7},
+		events.DonationRemoval{DonationID: "d", Revision: 9}}}
 	var out bytes.Buffer
 	require.NoError(t, all.Write(&out))
 	lines := strings.SplitAfter(out.String(), "\n")

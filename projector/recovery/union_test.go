@@ -64,11 +64,11 @@ func someState() *rapid.Generator[events.Data] {
 		id := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "id")
 		switch rapid.IntRange(0, 9).Draw(t, "kind") {
 		case 0, 1, 2:
-			return events.Delisting{List: list, EntryID: id, Revision: revision, Time: at}
+			return events.Delisting{List: list, EntryID: id, Revision: revision}
 		case 3:
 			return events.Views{List: events.Scammers, EntryID: "a", Revision: revision, Views: at.UnixMilli()}
 		case 4:
-			return events.DonationRemoval{DonationID: "d", Revision: revision, Time: at}
+			return events.DonationRemoval{DonationID: "d", Revision: revision}
 		case 5:
 			return events.Donation{DonationID: "d", Status: "pending", Amount: "1", Currency: "PLN", Confirmations: at.UnixMilli(), CreatedAt: at, UpdatedAt: at, Revision: revision}
 		}
@@ -107,9 +107,8 @@ func (w *union) newReplica() *replica { return w.load(map[events.Subject]stored{
 // load makes a replica of a store.
 func (w *union) load(store map[events.Subject]stored, at uint64) *replica {
 	r := &replica{readmodel.New(), store, at}
-	r.model.UseStates(func(k events.Subject, _ uint64) ([]byte, bool) { return events.AppendData(nil, r.store[k].data), true })
 	for k, s := range store {
-		record, err := w.renderer.DecodeRecord(k, !events.RemovedAt(s.data).IsZero(), s.value, false)
+		record, err := w.renderer.DecodeRecord(k, events.IsRemoval(s.data), s.value, false)
 		require.NoError(w.t, err)
 		r.model.Apply([]readmodel.Record{record}, at)
 	}
@@ -168,7 +167,7 @@ func (w *union) erase() {
 	last := w.last()
 	w.stream = slices.DeleteFunc(w.stream, func(s readmodel.State) bool {
 		l := last[s.Data.Subject()]
-		return s.Sequence < l.Sequence && !events.RemovedAt(l.Data).IsZero() && events.Compare(s.Data, l.Data) <= 0
+		return s.Sequence < l.Sequence && events.IsRemoval(l.Data) && events.Compare(s.Data, l.Data) <= 0
 	})
 }
 
@@ -203,9 +202,6 @@ func (w *union) recover() {
 func (w *union) same(m *readmodel.Model) {
 	w.t.Helper()
 	twin := readmodel.New()
-	twin.UseStates(func(_ events.Subject, sequence uint64) ([]byte, bool) {
-		return events.AppendData(nil, w.all[sequence-1]), true
-	})
 	for i, d := range w.all {
 		twin.Apply([]readmodel.Record{w.renderer.Render(uint64(i+1), d)}, uint64(i+1))
 	}

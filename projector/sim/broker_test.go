@@ -85,13 +85,13 @@ func (w *world) random() (m *nats.Msg, data events.Data) {
 	case kind < 9:
 		data = w.entry(list, id)
 	case kind < 13:
-		data = events.Delisting{Revision: 1, Time: eventstest.Start(), List: list, EntryID: id}
+		data = events.Delisting{Revision: 1, List: list, EntryID: id}
 	case kind < 16:
 		data = events.Views{Revision: 1, List: list, EntryID: id, Views: int64(w.count)}
 	case kind < 17:
 		data = events.Donation{Revision: 1, DonationID: id, Status: events.DonationStatuses()[0], Amount: "1", Currency: "EUR", CreatedAt: time.Now(), UpdatedAt: time.Now()}
 	case kind < 18:
-		data = events.DonationRemoval{Revision: 1, Time: eventstest.Start(), DonationID: id}
+		data = events.DonationRemoval{Revision: 1, DonationID: id}
 	case kind < 19:
 		return w.message(events.Subject{Kind: events.KindEntry, List: list, ID: id}.String(), []byte(`{"specversion":"1.0"}`)), nil
 	default:

@@ -153,7 +153,7 @@ func TestBlocks(t *testing.T) {
 		for i := round; i < n; i += 97 {
 			data = append(data, numbered(i, round))
 		}
-		data = append(data, events.Delisting{Revision: 1, Time: eventstest.Start(), List: events.Scammers, EntryID: fmt.Sprintf("e%06d", round*3001)})
+		data = append(data, events.Delisting{Revision: 1, List: events.Scammers, EntryID: fmt.Sprintf("e%06d", round*3001)})
 		views = append(views, r.apply(data...))
 		for range round % 4 { // blocks of the first are out of date when they are made
 			r.follow(v)
@@ -233,7 +233,7 @@ func TestVocabularyForgets(t *testing.T) {
 			if !eventstest.InHeap(t, word) {
 				t.Fatal("the word is not in the heap: the test looks in the wrong place")
 			}
-			r.apply(events.Delisting{Revision: 1, Time: eventstest.Start(), List: events.Scammers, EntryID: "canary"})
+			r.apply(events.Delisting{Revision: 1, List: events.Scammers, EntryID: "canary"})
 			for i := range 100 {
 				e := numbered(i, 2)
 				e.Reason = strings.Repeat("dłużej ", 100) // over what buffers still have
@@ -260,7 +260,7 @@ func TestViewBeforeIndex(t *testing.T) {
 	r.model.BeginBulk()
 	r.apply(numbered(1, 1))
 	old := r.model.EndBulk()
-	r.apply(events.Delisting{Revision: 1, Time: eventstest.Start(), List: events.Scammers, EntryID: numbered(1, 1).EntryID})
+	r.apply(events.Delisting{Revision: 1, List: events.Scammers, EntryID: numbered(1, 1).EntryID})
 	r.indexAll()
 	if _, ok := r.builder.index.Coverage(old); ok {
 		t.Error("the index says that it covers a view from before it began")
@@ -300,7 +300,7 @@ func (p *twins) batch(t *rapid.T) {
 		e.Reason = strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"oszust", "konto", "**x**", "y z", "oszukał mnie", "ż"}), 0, 4).Draw(t, "reason"), " ")
 		var d events.Data = e
 		if rapid.IntRange(0, 4).Draw(t, "kind") == 0 {
-			d = events.Delisting{Revision: 1, Time: eventstest.Start(), List: e.List, EntryID: e.EntryID}
+			d = events.Delisting{Revision: 1, List: e.List, EntryID: e.EntryID}
 		}
 		records = append(records, p.renderer.Render(p.seq, events.Revised(d, int64(p.seq))))
 	}

@@ -47,7 +47,7 @@ func TestErase(t *testing.T) {
 			var had map[string]bool
 			eventstest.Until(r.t, func() bool { had = r.files(); return len(had) == 1 })
 
-			r.apply(events.Delisting{Revision: 1, Time: eventstest.Start(), List: events.Scammers, EntryID: "gone"})
+			r.apply(events.Delisting{Revision: 1, List: events.Scammers, EntryID: "gone"})
 			r.current().Release()
 			kept := func() (n int) {
 				for name := range r.files() {

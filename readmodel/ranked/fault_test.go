@@ -51,7 +51,7 @@ func TestReopens(t *testing.T) {
 	r.start()
 	r.finds(50)
 	r.stop()
-	r.apply(events.Delisting{Revision: 1, Time: eventstest.Start(), List: events.Scammers, EntryID: "e0"}, entry(events.Servers, "neu", "nick7b", "1", "oszust", true))
+	r.apply(events.Delisting{Revision: 1, List: events.Scammers, EntryID: "e0"}, entry(events.Servers, "neu", "nick7b", "1", "oszust", true))
 	for range 2 {
 		r.start()
 		r.finds(50)
@@ -351,7 +351,7 @@ func TestOlderView(t *testing.T) {
 	if _, err := a.Search(context.Background(), some(t, 30).model.View(), q); !errors.Is(err, readmodel.ErrNoRanking) {
 		t.Errorf("another model: %v", err)
 	}
-	r.apply(events.Delisting{Revision: 1, Time: eventstest.Start(), List: events.Servers, EntryID: "e1"}, entry(events.Scammers, "e2", "nick2", "2", "uczciwa", true),
+	r.apply(events.Delisting{Revision: 1, List: events.Servers, EntryID: "e1"}, entry(events.Scammers, "e2", "nick2", "2", "uczciwa", true),
 		entry(events.Scammers, "e4", "nick4", "4", "nadal oszust", true))
 	p, err := a.Search(context.Background(), r.model.View(), q)
 	if err != nil || p.Total != 17 || len(p.Hits) != 17 { // all but e0, e1 and e2

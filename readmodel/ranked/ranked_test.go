@@ -465,7 +465,7 @@ func someEvent() *rapid.Generator[events.Data] {
 		list := rapid.SampledFrom(listsOf()).Draw(t, "list")
 		id := rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}).Draw(t, "id")
 		if rapid.IntRange(0, 3).Draw(t, "kind") == 0 {
-			return events.Delisting{Revision: 1, Time: eventstest.Start(), List: list, EntryID: id}
+			return events.Delisting{Revision: 1, List: list, EntryID: id}
 		}
 		e := entry(list, id, strings.Join(rapid.SliceOfN(someWord(), 1, 2).Draw(t, "name"), "_"),
 			rapid.SampledFrom([]string{"900000000000000000001", "kot", "x-2013"}).Draw(t, "chat"),

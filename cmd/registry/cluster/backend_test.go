@@ -290,13 +290,13 @@ func (c *content) list() events.Event {
 func (c *content) delist() events.Event {
 	i := take(&c.listed, c.rng.IntN(len(c.listed)))
 	c.delisted = append(c.delisted, i)
-	return c.event(events.TypeDelisted, events.Delisting{Revision: 1, Time: eventstest.Start(), List: c.entries[i].List, EntryID: c.entries[i].EntryID})
+	return c.event(events.TypeDelisted, events.Delisting{Revision: 1, List: c.entries[i].List, EntryID: c.entries[i].EntryID})
 }
 
 func (c *content) remove() events.Event {
 	id := take(&c.donations, c.rng.IntN(len(c.donations)))
 	c.removed = append(c.removed, id)
-	return c.event(events.TypeDonationRemoved, events.DonationRemoval{Revision: 1, Time: eventstest.Start(), DonationID: id})
+	return c.event(events.TypeDonationRemoved, events.DonationRemoval{Revision: 1, DonationID: id})
 }
 
 // take removes one and returns it. The last takes its place, or, if it was the first, all others

@@ -28,12 +28,12 @@ func (n *night) state(r *rand.Rand) events.Data {
 	list := events.Lists()[r.IntN(events.NumLists)]
 	switch r.IntN(10) {
 	case 0, 1, 2:
-		return events.Delisting{Revision: revision, Time: eventstest.Start(), List: list, EntryID: id}
+		return events.Delisting{Revision: revision, List: list, EntryID: id}
 	case 3:
 		return events.Views{Revision: revision, List: list, EntryID: id, Views: revision}
 	case 4:
 		if r.IntN(3) == 0 {
-			return events.DonationRemoval{Revision: revision, Time: eventstest.Start(), DonationID: id}
+			return events.DonationRemoval{Revision: revision, DonationID: id}
 		}
 		return events.Donation{Revision: revision, DonationID: id, Status: events.DonationPending, Amount: fmt.Sprint(revision), Currency: "BTC",
 			RequiredConfirmations: 6, CreatedAt: eventstest.Start(), UpdatedAt: eventstest.Start()}

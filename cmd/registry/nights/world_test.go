@@ -115,7 +115,7 @@ func text(d events.Data) string {
 	if d == nil {
 		return "nothing"
 	}
-	return fmt.Sprintf("%T at %d %s", d, events.RemovedAt(d).UnixMilli(), events.AppendData(nil, d))
+	return fmt.Sprintf("%T %s", d, events.AppendData(nil, d))
 }
 
 // names are those of histories.

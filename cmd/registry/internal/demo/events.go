@@ -52,16 +52,13 @@ func moved(e events.Event, d time.Duration) events.Event {
 	case events.Entry:
 		data.ReportedAt = data.ReportedAt.Add(d)
 		e.Data = data
-	case events.Delisting:
-		data.Time = data.Time.Add(d)
-		e.Data = data
 	case events.Donation:
 		data.CreatedAt, data.UpdatedAt = data.CreatedAt.Add(d), data.UpdatedAt.Add(d)
 		e.Data = data
 	}
 	e.Data = events.Revised(e.Data, events.Revision(e.Data)+d.Milliseconds())
 	e.ID = events.StateID(e.Data)
-	if !e.Time.IsZero() { // a removal has its time in its data
+	if !e.Time.IsZero() {
 		e.Time = e.Time.Add(d)
 	}
 	return e

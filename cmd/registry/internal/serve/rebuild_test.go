@@ -97,7 +97,7 @@ func TestRebuildErasesNothing(t *testing.T) {
 	b := r.rebuilding(t)
 	for i, e := range eventstest.Entries(2, 1) {
 		eventstest.Publish(t, js, eventstest.Listed(e, i), events.Event{ID: events.NewEventID(), Source: "/test", Type: events.TypeDelisted,
-			Data: events.Delisting{Revision: 1 << 20, Time: eventstest.Start(), List: e.List, EntryID: e.EntryID}})
+			Data: events.Delisting{Revision: 1 << 20, List: e.List, EntryID: e.EntryID}})
 		eventstest.Until(t, func() bool { return b.fresh.projector.Progress().SubjectsNotErased == i+1 })
 	}
 	if n := state(t, js).Msgs; n != 4 || r.mayErase(b.fresh.generation) {
@@ -127,7 +127,7 @@ func TestRebuildKeepsWhatIsKnown(t *testing.T) {
 	publish(all...)
 	e := eventstest.Entries(1, 77)[0]
 	lost := []events.Event{
-		{ID: "lost-1", Source: "/test", Type: events.TypeDelisted, Data: events.Delisting{Revision: 1 << 30, Time: eventstest.Start(), List: e.List, EntryID: e.EntryID}},
+		{ID: "lost-1", Source: "/test", Type: events.TypeDelisted, Data: events.Delisting{Revision: 1 << 30, List: e.List, EntryID: e.EntryID}},
 		{ID: "lost-2", Source: "/test", Type: events.TypeViewsCounted, Data: events.Views{Revision: 1, List: e.List, EntryID: "lost", Views: 7}},
 		{ID: "lost-3", Source: "/test", Type: events.TypeDonationUpdated, Data: events.Donation{Revision: 1, DonationID: "lost", Status: events.DonationPending,
 			Amount: "1", Currency: "PLN", CreatedAt: eventstest.Start(), UpdatedAt: eventstest.Start()}},
