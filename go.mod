@@ -3,7 +3,6 @@ module example.org/registry
 go 1.26.0
 
 require (
-	code.dny.dev/ssrf v0.3.0 // probes and avatars never reach private addresses
 	github.com/KimMachineGun/automemlimit v1.0.1 // memory limit of the container
 	github.com/RoaringBitmap/roaring/v2 v2.14.5 // sets of rows that a search matches
 	github.com/alecthomas/kong v1.17.0 // command line
@@ -19,9 +18,9 @@ require (
 	github.com/gin-gonic/gin v1.12.0 // routes of the public API
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3 // strict JSON: no repeated member, no invalid UTF-8; until encoding/json/v2 is stable
 	github.com/goccy/go-yaml v1.19.2 // openapi.yaml as a page; tests read YAML
-	github.com/gofrs/flock v0.13.1 // one process a data directory, and a mirror's file
+	github.com/gofrs/flock v0.13.1 // one process a data directory
 	github.com/google/uuid v1.6.0 // ids of events
-	github.com/klauspost/compress v1.20.3 // zstd and gzip of responses and snapshots
+	github.com/klauspost/compress v1.20.3 // gzip of responses, zstd of snapshots
 	github.com/maypok86/otter/v2 v2.4.0 // caches: responses, avatars, rate limit
 	github.com/nats-io/jwt/v2 v2.8.2 // tests: accounts of the documented broker
 	github.com/nats-io/nats-server/v2 v2.15.2 // embedded broker

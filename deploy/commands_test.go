@@ -18,7 +18,7 @@ import (
 // each with the reason.
 func leftOut() map[string]string {
 	return map[string]string{
-		"go run ./deploy/keys":                   "main_test.go runs it",
+		"go run ./cmd/registry keys":             "main_test.go runs it",
 		"go run ./cmd/registry publish":          "roles_test.go publishes with that key",
 		"go test -tags nightly":                  "a test of its own",
 		"sudo chown":                             "needs root and the containers' user",

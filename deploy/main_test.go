@@ -57,7 +57,7 @@ func run(m *testing.M) (status int, err error) {
 // makeSecrets makes secrets as an operator does, and gives them to nats.conf, which reads the
 // environment.
 func makeSecrets(dir string) error {
-	if out, err := exec.Command("go", "run", "./keys", "-dir", dir).CombinedOutput(); err != nil {
+	if out, err := exec.Command(registry, "keys", "--dir", dir).CombinedOutput(); err != nil {
 		return fmt.Errorf("keys: %w: %s", err, out)
 	}
 	env, err := os.ReadFile(filepath.Join(dir, "nats.env"))

@@ -131,7 +131,7 @@ func TestStrangers(t *testing.T) {
 		t.Error("connected without a key")
 	}
 	other := t.TempDir()
-	output(t, "go", "run", "./keys", "-dir", other)
+	output(t, registry, "keys", "--dir", other)
 	key, err := nats.NkeyOptionFromSeed(filepath.Join(other, "operator.nk"))
 	require.NoError(t, err)
 	if _, err := nats.Connect(c.server.ClientURL(), key); err == nil {
@@ -142,9 +142,9 @@ func TestStrangers(t *testing.T) {
 // TestKeysAreKept: keys keeps existing secrets.
 func TestKeysAreKept(t *testing.T) {
 	dir := t.TempDir()
-	output(t, "go", "run", "./keys", "-dir", dir)
+	output(t, registry, "keys", "--dir", dir)
 	before := readAll(t, dir)
-	output(t, "go", "run", "./keys", "-dir", dir)
+	output(t, registry, "keys", "--dir", dir)
 	if after := readAll(t, dir); after != before {
 		t.Errorf("changed:\n%s\n%s", before, after)
 	}

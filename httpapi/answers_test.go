@@ -58,7 +58,7 @@ func TestSilentReadersHoldABudget(t *testing.T) {
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = c.Close() })
 		_ = c.(*net.TCPConn).SetReadBuffer(4 << 10)
-		encoding := []string{"identity", "gzip", "zstd", "identity"}[i%4]
+		encoding := []string{"identity", "gzip"}[i%2]
 		_, err = fmt.Fprintf(c, "GET %s&x=%d HTTP/1.1\r\nHost: x\r\nAccept-Encoding: %s\r\n\r\n", targets[i%len(targets)], i, encoding)
 		require.NoError(t, err)
 	}
@@ -95,7 +95,7 @@ func TestBudgetIsGivenBack(t *testing.T) {
 		"/api/scammers?limit=60", "/api/scammers?limit=60", "/api/scammers?limit=60", "/api/check/batch?ids=" + strings.Join(ids, ","), "/scammers?limit=60",
 		"/api/search?q=Long", "/szukaj?q=Long", "/szukaj", "/api/check?id=1", "/api/nothing", "/openapi.yaml", "/", changesOf + "?since=0", "/api/chat/avatar/1",
 	} {
-		for _, encoding := range []string{"identity", "gzip", "zstd"} {
+		for _, encoding := range []string{"identity", "gzip"} {
 			a := f.fetch(t, http.MethodGet, target, "Accept-Encoding", encoding)
 			f.fetch(t, http.MethodGet, target, "Accept-Encoding", encoding, "If-None-Match", a.header.Get("Etag"))
 		}

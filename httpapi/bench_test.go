@@ -117,7 +117,6 @@ func BenchmarkList(b *testing.B) {
 		b.Run(name, func(b *testing.B) { handle(b, p, target, http.StatusOK) })
 	}
 	b.Run("gzip", func(b *testing.B) { handle(b, p, "/api/scammers", http.StatusOK, "Accept-Encoding", "gzip") })
-	b.Run("zstd", func(b *testing.B) { handle(b, p, "/api/scammers", http.StatusOK, "Accept-Encoding", "gzip, zstd") })
 	b.Run("304", func(b *testing.B) {
 		tag := p.gate.health.Reader.View().ListTag(&readmodel.ListQuery{List: events.Scammers})
 		handle(b, p, "/api/scammers", http.StatusNotModified, "If-None-Match", `"`+tag+`"`)

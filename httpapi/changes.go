@@ -12,7 +12,6 @@ import (
 	"example.org/registry/httpapi/body"
 	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/httpapi/respond"
-	"example.org/registry/httpapi/wire"
 	"example.org/registry/readmodel"
 )
 
@@ -28,7 +27,6 @@ type feedQuery struct {
 type feedBody struct {
 	Epoch      string      `json:"epoch"`
 	Sequence   uint64      `json:"sequence"`
-	Oldest     uint64      `json:"oldest"` // always 0: no tombstone is dropped
 	LastChange uint64      `json:"lastChange"`
 	AsOf       string      `json:"asOf"`
 	Entries    body.Counts `json:"entries"`
@@ -73,7 +71,7 @@ func (p *Public) changes() handler {
 			if err := at.room.Take(body.FeedSize(page)); err != nil {
 				return nil, err
 			}
-			p.followers.pages.Inc()
+			p.pollers.pages.Inc()
 			return body.AppendFeed(dst, page), nil
 		},
 	})
@@ -90,7 +88,7 @@ func (p *Public) awaitChange(c *gin.Context, q *feedQuery) (state, error) {
 		return at, err
 	}
 	if at.view.LastChange() <= q.since {
-		if err := p.followers.await(c.Request, q, wire.ConnOf(c.Request).InputEnded()); err != nil {
+		if err := p.pollers.await(c.Request, q); err != nil {
 			return state{}, err
 		}
 		_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(answerWithin)) // the server's deadline may have passed

@@ -61,7 +61,6 @@
 //	admin requests                body 64 KiB                   package admin
 //	the operator's Markdown       32 KiB or less, at the start  rendered once, its HTML is bounded: package site
 //	lines of commands' input      1 MiB                         package events, 256 KiB of it
-//	pages that a mirror reads     3 MiB                         package mirror; from reason.MaxHTML
 //
 // # The parts
 //
@@ -70,7 +69,7 @@
 //	public.go                                    routes
 //	lists.go, batch.go, ranges.go, ranked.go, changes.go, donations.go, status.go, avatar.go, site.go,
 //	apipage.go, documents.go                     handlers, each in the file of its subject
-//	follow.go                                    those who wait for changes or follow them
+//	poll.go                                      those who wait for changes
 //	params.go                                    what a request asks for
 //	admission.go, health.go                      whether, and from which state, it is answered
 //	places.go                                    who the client is, and its share of places to wait
@@ -79,8 +78,7 @@
 //
 // There is one way to respond: a handler parses, asks the model and returns a [respond.Response] or
 // an error; package respond sends it. Errors go the same way. Responses of lists, checks and their
-// pages come from cacheable, which caches them. Streams are the exception: once the head is sent, each
-// follower's goroutine writes its events (follow.go).
+// pages come from cacheable, which caches them.
 //
 // Next to this package are respond (how responses are sent), body (the JSON of entries), wire
 // (connections), upstream (status probes and avatars), site (pages), paste (the parsing of pasted

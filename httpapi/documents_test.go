@@ -16,10 +16,8 @@ func TestOpenAPIIsServed(t *testing.T) {
 	if a.body != openAPIFile || a.status != http.StatusOK {
 		t.Errorf("%d, %d bytes", a.status, len(a.body))
 	}
-	for _, coding := range []string{"gzip", "zstd"} {
-		if b := f.get(t, "/openapi.yaml", "Accept-Encoding", coding); b.body != openAPIFile || b.header.Get("Content-Encoding") != coding {
-			t.Errorf("%s: %v", coding, b.header)
-		}
+	if b := f.get(t, "/openapi.yaml", "Accept-Encoding", "gzip"); b.body != openAPIFile || b.header.Get("Content-Encoding") != "gzip" {
+		t.Errorf("compressed: %v", b.header)
 	}
 	if b := f.get(t, "/asyncapi.yaml", "Accept-Encoding", "gzip"); b.body != "asyncapi: 3.0.0\n" || b.header.Get("Content-Encoding") != "" {
 		t.Errorf("asyncapi: %q %v", b.body, b.header)

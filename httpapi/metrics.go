@@ -45,7 +45,7 @@ type statusCount struct {
 }
 
 // newMetrics registers the metrics with reg, unless that is nil.
-func newMetrics(reg prometheus.Registerer, refused *prometheus.CounterVec, g *gate, s *searches, b *respond.Cache[query], f *followers, answers *respond.Budget) *metrics {
+func newMetrics(reg prometheus.Registerer, refused *prometheus.CounterVec, g *gate, s *searches, b *respond.Cache[query], f *pollers, answers *respond.Budget) *metrics {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "registry_http_requests_total", Help: "Requests answered by the public API, by route and status, and for 503 by the kind of failure (Registry-Error).",
@@ -67,9 +67,8 @@ func newMetrics(reg prometheus.Registerer, refused *prometheus.CounterVec, g *ga
 		m.verdicts.WithLabelValues(string(v))
 	}
 	if reg != nil {
-		reg.MustRegister(m.requests, m.seconds, m.verdicts, closed, refused, f.cut, f.pages,
+		reg.MustRegister(m.requests, m.seconds, m.verdicts, closed, refused, f.pages,
 			gauge("registry_feed_waiting", "Requests that wait for a change of the feed.", f.waiting.count),
-			gauge("registry_feed_followers", "Readers that follow the feed as events.", f.following.count),
 			measure("registry_http_requests_in_flight", "Requests being answered by the public API.", m.inFlight),
 			gauge("registry_http_sequence_waiters", "Requests that wait for a sequence (Registry-Min-Sequence).", g.waiting.count),
 			gauge("registry_http_searches_queued", "Text searches that wait for others to end.", s.count),

@@ -107,7 +107,7 @@ func TestPastesAreThePages(t *testing.T) {
 	for search, found := range map[string]bool{
 		"żabcia2013": true, "<@" + frogID + ">": true, "https://discord.com/users/" + frogID: true,
 		"discord.com/users/" + frogID: true, "https://evil.example/users/" + frogID: false,
-		"@żabcia2013": false, "żabcia2013,": false, "9900 0060 1279 5774 9488": false,
+		"@żabcia2013": true, "żabcia2013,": false, "9900 0060 1279 5774 9488": false,
 	} {
 		a := f.get(t, "/api/check?search="+url.QueryEscape(search))
 		if got := strings.Contains(a.body, `"_id":"frog"`); got != found {

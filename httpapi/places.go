@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// places counts the clients that wait: followers of the feed, its long polls, or requests for a
+// places counts the clients that wait: long polls of the feed, or requests for a
 // sequence. No client takes more than a quarter of the places, but each may take one
 // (httpapi/CONTRACT.md#overload). Any goroutine may use it.
 type places struct {

@@ -112,8 +112,7 @@ func TestShareOfPlaces(t *testing.T) {
 		target, header string
 		places         *places
 	}{
-		"events":   {changesOf + "/events?since=" + apitest.Sequence(0), "", f.public.followers.following},
-		"changes":  {changesOf + "?wait=25&since=" + apitest.Sequence(0), "", f.public.followers.waiting},
+		"changes":  {changesOf + "?wait=25&since=" + apitest.Sequence(0), "", f.public.pollers.waiting},
 		"sequence": {"/api/scammers", apitest.Sequence(5), f.public.gate.waiting},
 	} {
 		share := c.places.most / 4
@@ -146,7 +145,7 @@ func TestShareOfPlaces(t *testing.T) {
 	}
 	cancel()
 	f.apply(apitest.People()[:5]...)
-	for _, p := range []*places{f.public.followers.following, f.public.followers.waiting, f.public.gate.waiting} {
+	for _, p := range []*places{f.public.pollers.waiting, f.public.gate.waiting} {
 		eventstest.Until(t, func() bool { return p.count() == 0 })
 	}
 }

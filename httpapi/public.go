@@ -68,9 +68,8 @@ type Config struct {
 	// StaleIfError is how long shared caches may serve an old list while no origin responds, in
 	// whole seconds. Health's MaxStaleness bounds it. Zero means not at all.
 	StaleIfError time.Duration
-	// MaxFollowers is how many clients may wait for changes at once, and separately how many may
-	// follow the feed as events. No client address, if it is known, gets more than a quarter
-	// of either. Zero allows none.
+	// MaxFollowers is how many clients may wait for changes at once. No client address, if it is
+	// known, gets more than a quarter of that. Zero allows none.
 	MaxFollowers int
 	// AnswerMemory bounds the bytes of the responses that are being made or sent
 	// (httpapi/CONTRACT.md#overload). Zero means respond.DefaultBudget.
@@ -124,7 +123,7 @@ type Public struct {
 	checkCache  *respond.Policy
 	feedCache   *respond.Policy
 	gate        gate
-	followers   *followers
+	pollers     *pollers
 	searches    *searches
 	rankedIndex func() RankedIndex // returns nil while there is none
 	limit       *rateLimit         // nil for no limit
@@ -153,7 +152,7 @@ func NewPublic(cfg Config) (*Public, error) {
 		checkCache:  respond.Cached("public, s-maxage=10"),
 		feedCache:   respond.Cached("public, s-maxage=5"),
 		gate:        gate{health: cfg.Health, wait: maxMinWait, waiting: waitingPlaces(maxWaiting, "sequence")},
-		followers:   newFollowers(cfg.Health, waitingPlaces(cfg.MaxFollowers, "changes"), waitingPlaces(cfg.MaxFollowers, "events")),
+		pollers:     newPollers(cfg.Health, waitingPlaces(cfg.MaxFollowers, "changes")),
 		searches:    newSearches(),
 		answers:     respond.NewBudget(cfg.AnswerMemory),
 		limit:       newRateLimit(1, cfg.RateLimit, cfg.TrustedProxies),
@@ -166,13 +165,11 @@ func NewPublic(cfg Config) (*Public, error) {
 		p.rankedIndex = func() RankedIndex { return nil }
 	}
 	var err error
-	if p.sender, err = respond.NewSender(p.answers, isAvatar, site.StylePolicy()); err != nil {
-		return nil, fmt.Errorf("httpapi: %w", err)
-	}
+	p.sender = respond.NewSender(p.answers, isAvatar, site.StylePolicy())
 	if p.bodies, err = respond.NewCache[query](respond.MaxBodies); err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}
-	p.metrics = newMetrics(cfg.Metrics, refused, &p.gate, p.searches, p.bodies, p.followers, p.answers)
+	p.metrics = newMetrics(cfg.Metrics, refused, &p.gate, p.searches, p.bodies, p.pollers, p.answers)
 	cfg.Status.Database = databaseCheck(cfg.Status.Database, cfg.Health)
 	p.upstreams, err = upstream.New(upstream.Config{Status: cfg.Status, Avatars: cfg.Avatars, Turn: p.turn, Room: p.answers.Reserve, Metrics: cfg.Metrics, Logger: p.logger})
 	if err != nil {
@@ -187,14 +184,14 @@ func NewPublic(cfg Config) (*Public, error) {
 // ServeHTTP serves one request.
 func (p *Public) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.engine.ServeHTTP(w, r) }
 
-// EndFollowing responds to all clients that wait for changes, ends all streams, and refuses new
-// ones. Call it before shutting down the server, which waits for them.
-func (p *Public) EndFollowing() { p.followers.drain() }
+// EndFollowing responds to all clients that wait for changes; later ones do not wait. Call it before
+// shutting down the server, which waits for them.
+func (p *Public) EndFollowing() { p.pollers.drain() }
 
-// Close stops the probes, the calls to the platform and the notification of followers, and waits
+// Close stops the probes, the calls to the platform and the watch for changes, and waits
 // for these. The server waits for requests.
 func (p *Public) Close() {
-	p.followers.close()
+	p.pollers.close()
 	p.upstreams.Close()
 }
 
@@ -227,7 +224,6 @@ func (p *Public) routes(cfg Config) error {
 	p.get("/api/ranges/:prefix", p.rangeOf())
 	p.get("/api/changes", p.feed)
 	p.get("/api/changes/:epoch", p.changes())
-	p.get("/api/changes/:epoch/events", p.stream)
 	p.get("/api/search", p.ranked)
 	p.get("/api/donate/status", p.donation)
 	p.get("/api/status", p.status)

@@ -33,13 +33,47 @@ type Group struct {
 // MaxGroup is the most entries that a check shows of one list.
 const MaxGroup = 20
 
-// Check looks up q on all lists. Its only error is ctx's.
+// Check looks up q on all lists. Where nobody's name or chat id contains the text, it is also tried
+// as chat programs write names: without one @ before it and a discriminator such as #0 after it. Its
+// only error is ctx's.
 func (v *View) Check(ctx context.Context, q CheckQuery) (CheckResult, error) {
 	if q.ID != "" {
 		return CheckResult{Groups: grouped(v.checkID(q.ID))}, nil
 	}
-	look := ranking{needle: fold(q.Search)}
-	similar, imitated, err := v.similar(ctx, newSimilarQuery(q.Search, look.needle), &look)
+	found, err := v.checkText(ctx, q.Search)
+	if err != nil || len(found.Groups) > 0 {
+		return found, err
+	}
+
+	bare := withoutHandle(q.Search)
+	if bare == "" || bare == q.Search {
+		return found, nil
+	}
+	ofBare, err := v.checkText(ctx, bare)
+	if err != nil || len(ofBare.Groups)+len(ofBare.Similar)+len(ofBare.Imitates) > 0 {
+		return ofBare, err
+	}
+	return found, nil
+}
+
+// withoutHandle returns text without one leading @, and without a # and one to four digits at its end.
+func withoutHandle(text string) string {
+	bare := strings.TrimPrefix(text, "@")
+	if at := strings.LastIndexByte(bare, '#'); at >= 0 {
+		digits := bare[at+1:]
+		if len(digits) >= 1 && len(digits) <= 4 && strings.Trim(digits, "0123456789") == "" {
+			bare = bare[:at]
+		}
+	}
+	if bare == text {
+		return text
+	}
+	return strings.TrimSpace(bare)
+}
+
+func (v *View) checkText(ctx context.Context, text string) (CheckResult, error) {
+	look := ranking{needle: fold(text)}
+	similar, imitated, err := v.similar(ctx, newSimilarQuery(text, look.needle), &look)
 	if err != nil {
 		return CheckResult{}, err
 	}

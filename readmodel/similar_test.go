@@ -56,6 +56,23 @@ func accused(name string) events.Entry {
 	return events.Entry{Revision: 1, List: events.Scammers, Name: name}
 }
 
+// A name is found as chat programs write it, where nobody has the text as it is.
+func TestHandles(t *testing.T) {
+	entries := []events.Entry{scammer("kaps"), scammer("@both"), scammer("room#12")}
+	for search, want := range map[string]string{
+		"@kaps": "scammers 0", "kaps#0": "scammers 0", "@Kaps#1234": "scammers 0", "@ kaps #7": "scammers 0",
+		"@both": "scammers 1", "room#1": "scammers 2", "@room#12": "scammers 2", "@": "scammers 1",
+		"@@kaps": "", "kaps#12345": "", "kaps#": "", "kaps#x": "", "#0": "",
+	} {
+		if _, results := similarIn(t, CheckQuery{Search: search}, entries...); results != want {
+			t.Errorf("%q finds %q, want %q", search, results, want)
+		}
+	}
+	if similar, results := similarIn(t, CheckQuery{Search: "@kарs#0"}, entries...); similar != "scammers 0" || results != "" {
+		t.Errorf("a look-alike: similar %q, results %q", similar, results)
+	}
+}
+
 // TestSimilar is the rule of httpapi/CONTRACT.md#similar, clause by clause.
 func TestSimilar(t *testing.T) {
 	server := events.Entry{Revision: 1, List: events.Servers, Name: "paypaI", Verified: true}

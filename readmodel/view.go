@@ -109,7 +109,7 @@ func (v *View) CheckTag() string { return v.checkTag }
 // envelope of a list, the members of a check, which entries are found and their order. Tags depend
 // on it, so that no client keeps a response of an older program. TestAnswerVersion of httpapi fails
 // if it has to be raised.
-const AnswerVersion = 2
+const AnswerVersion = 3
 
 // contentTag hashes the inputs of a response: the content, the rendering and the kind of the
 // response.

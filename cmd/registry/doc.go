@@ -6,7 +6,6 @@
 //	registry snapshot …       create, list, verify, restore
 //	registry export           the whole content as NDJSON events
 //	registry tombstones       who was delisted, as NDJSON without names
-//	registry mirror           a copy of a registry's lists in a file
 //	registry rebuild          a new read model beside the one that is served
 //	registry recover          publishes what the stream has lost
 //	registry verify           compares the served one with a replay

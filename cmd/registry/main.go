@@ -102,7 +102,6 @@ type commands struct {
 	Snapshot   snapshotCmd   `cmd:"" group:"Snapshots and copies" help:"Create, list, verify and restore snapshots of the read model."`
 	Export     exportCmd     `cmd:"" group:"Snapshots and copies" help:"Write the whole content of a snapshot, or of the running server, as NDJSON events."`
 	Tombstones tombstonesCmd `cmd:"" group:"Snapshots and copies" help:"Write who was delisted, as NDJSON without names, to be kept beside snapshots."`
-	Mirror     mirrorCmd     `cmd:"" group:"Snapshots and copies" help:"Keep a copy of a registry's lists in a file, by its public feed of changes."`
 	Rebuild    rebuildCmd    `cmd:"" group:"Read model" help:"Ask a running server to rebuild its read model from the stream and to serve the new one."`
 	Recover    recoverCmd    `cmd:"" group:"Read model" help:"Publish what the stream has lost, after its loss, a backup or an erasure, and have the running server accept it."`
 	Verify     verifyCmd     `cmd:"" group:"Read model" help:"Replay the stream and compare every record with the running server's."`

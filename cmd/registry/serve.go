@@ -35,7 +35,7 @@ type serveCmd struct {
 	Contact        cli.Contact   `name:"security-contact" placeholder:"ADDRESS" help:"Where to report vulnerabilities, for security.txt: a mailto:, https: or tel: address (default: security@ the host of --base-url)." group:"Listeners"`
 	Site           bool          `default:"true" negatable:"" help:"Serve pages for people at /, beside the API." group:"Listeners"`
 	RateLimit      float64       `default:"0" help:"Requests per second and client address (IPv6: per /64). 0: no limit." group:"Listeners"`
-	MaxFollowers   int           `default:"1000" help:"Most readers that wait for changes (/api/changes) at once, and most that follow them as events beside these. 0: none." group:"Listeners"`
+	MaxFollowers   int           `default:"1000" help:"Most readers that wait for changes (/api/changes) at once. 0: none." group:"Listeners"`
 	TrustedProxies []cli.Network `placeholder:"CIDR" empty:"" help:"Proxies whose X-Forwarded-For to trust, separated by commas." group:"Listeners"`
 	MaxConnections int           `default:"0" help:"Most public connections at once. 0: as many as the limit of open files allows." group:"Listeners"`
 	AnswerMemory   cli.Bytes     `default:"0" placeholder:"SIZE" help:"Most memory for the answers that are being made or sent, such as 256MiB; what does not fit is refused with 503. 0: an eighth of the process's memory limit or the machine's memory." group:"Listeners"`

@@ -39,8 +39,8 @@ sub vcl_recv {
   if (req.method != "GET" || req.http.Registry-Min-Sequence || req.url ~ "^/api/donate/") {
     return (pass);
   }
-  # Whoever waits for a change, or follows them as events, does not wait for the answer to somebody else.
-  if (req.url ~ "^/api/changes/[^?]*[?](.*&)?wait=" || req.url ~ "^/api/changes/[^/?]+/events([?]|$)") {
+  # Whoever waits for a change does not wait for the answer to somebody else.
+  if (req.url ~ "^/api/changes/[^?]*[?](.*&)?wait=") {
     return (pass);
   }
   # Old answers are for times when no replica can give a new one: the operator's --stale-if-error is the bound, below.

@@ -128,7 +128,7 @@ func (b *Body) encoded(e encoding, comp *compressor) (*variant, error) {
 	if v := b.variants[e].Load(); v != nil {
 		return v, nil
 	}
-	text, err := comp.appendEncoded(nil, b.Plain(), e)
+	text, err := comp.appendEncoded(nil, b.Plain())
 	if err != nil {
 		return nil, err
 	}

@@ -99,7 +99,7 @@ func newFixed(style string) fixed {
 		referrer:  []string{"no-referrer"}, // addresses of pages identify persons
 		opener:    []string{"same-origin"},
 		sandbox:   []string{"default-src 'none'; sandbox"}, // nothing may run in a picture (httpapi/CONTRACT.md#avatars)
-		encodings: [...][]string{nil, {"gzip"}, {"zstd"}},
+		encodings: [...][]string{nil, {"gzip"}},
 	}
 }
 

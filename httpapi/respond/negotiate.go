@@ -10,17 +10,15 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 )
 
 // encoding is a content coding of a response.
 type encoding uint8
 
-// The available encodings, the preferred one last.
+// The available encodings.
 const (
 	identity encoding = iota
 	gzipped
-	zstandard
 	numEncodings
 )
 
@@ -37,50 +35,38 @@ func (e encoding) orIdentity(body []byte) encoding {
 
 // suffix returns the suffix of the encoded variant's entity tag.
 func (e encoding) suffix() string {
-	switch e {
-	case gzipped:
+	if e == gzipped {
 		return "-gzip"
-	case zstandard:
-		return "-zstd"
 	}
 	return ""
 }
 
 // negotiate returns the encoding with the greatest weight in Accept-Encoding (RFC 9110, 12.5.3);
-// among equals it prefers zstd, then gzip, then none. It always accepts identity: a client that
-// refuses everything gets that rather than an error.
+// among equals it prefers gzip. It always accepts identity: a client that refuses everything gets
+// that rather than an error.
 func negotiate(lines []string) encoding {
-	if len(lines) == 0 {
-		return identity
-	}
-	weights := [numEncodings]int{-1, -1, -1}
-	other := -1
+	plain, zipped, other := -1, -1, -1
 	for _, line := range lines {
 		for part := range strings.SplitSeq(line, ",") {
 			coding, parameter, _ := strings.Cut(part, ";")
 			w := weight(parameter)
 			switch strings.ToLower(strings.TrimSpace(coding)) {
 			case "identity":
-				weights[identity] = w
+				plain = w
 			case "gzip", "x-gzip":
-				weights[gzipped] = w
-			case "zstd":
-				weights[zstandard] = w
+				zipped = w
 			case "*":
 				other = w
 			}
 		}
 	}
-	if weights[gzipped] < 0 {
-		weights[gzipped] = other // * may mean any; every client can read gzip
+	if zipped < 0 {
+		zipped = other // * may mean any; every client can read gzip
 	}
-	best := identity
-	for _, e := range []encoding{gzipped, zstandard} {
-		if weights[e] > 0 && weights[e] >= weights[best] {
-			best = e
-		}
+	if zipped > 0 && zipped >= plain {
+		return gzipped
 	}
-	return best
+	return identity
 }
 
 // weight reads q=0.5 in thousandths. It returns 1000 if absent, and 0, not acceptable, if
@@ -165,36 +151,19 @@ func nextTag(list string) (tag, rest string) {
 }
 
 // isNotModified reports whether the response to a client that accepts e is a 304 regardless of the
-// body. It is false if the client accepts an encoded variant but has none: the tag of that 304
+// body. It is false if the client accepts the encoded variant but does not have it: the tag of that 304
 // depends on whether the body is large enough to encode.
 func (client clientTags) isNotModified(e encoding) bool {
-	large := client.variants[gzipped] || client.variants[zstandard]
-	return client.any && (e == identity || large)
+	return client.any && (e == identity || client.variants[gzipped])
 }
 
 // compressor encodes whole bodies. Any goroutine may use it.
 type compressor struct {
-	zstd *zstd.Encoder // only for EncodeAll, which is safe for concurrent use and starts no goroutine
-	gzip sync.Pool     // of *gzip.Writer
+	gzip sync.Pool // of *gzip.Writer
 }
 
-// zstdWindow bounds a client's memory for decoding. No page is much larger.
-const zstdWindow = 128 << 10
-
-func newCompressor() (*compressor, error) {
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest),
-		zstd.WithWindowSize(zstdWindow), zstd.WithEncoderCRC(false))
-	if err != nil {
-		return nil, fmt.Errorf("zstd encoder: %w", err)
-	}
-	return &compressor{zstd: z}, nil
-}
-
-// appendEncoded appends body in the encoding e, which is not identity.
-func (c *compressor) appendEncoded(dst, body []byte, e encoding) ([]byte, error) {
-	if e == zstandard {
-		return c.zstd.EncodeAll(body, dst), nil
-	}
+// appendEncoded appends body, compressed.
+func (c *compressor) appendEncoded(dst, body []byte) ([]byte, error) {
 	out := bytes.NewBuffer(dst)
 	w, ok := c.gzip.Get().(*gzip.Writer)
 	if ok {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -33,9 +34,7 @@ const (
 // AvatarConfig configures where the pictures of users come from. The zero value generates every
 // picture.
 type AvatarConfig struct {
-	// API and CDN are the addresses of a Discord-compatible platform: both or neither. A name must
-	// not resolve to an address that is not public, unless it is an address itself, localhost, or a
-	// name without a dot.
+	// API and CDN are the addresses of a Discord-compatible platform: both or neither.
 	API, CDN string
 	// Token is the bot's. If empty, the API is called without one.
 	Token Secret
@@ -66,6 +65,14 @@ func (cfg AvatarConfig) Check() error {
 		return errors.New("the token needs https unless the host is in a private network")
 	}
 	return nil
+}
+
+// ownNetwork reports whether a host can only be in the operator's own network.
+func ownNetwork(host string) bool {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	return host != "" && !strings.Contains(host, ".")
 }
 
 // avatars caches pictures and requests the others from the platform: one request at a time for a

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -86,13 +87,11 @@ type chatPlatform struct {
 
 // newChatPlatform needs a configuration that AvatarConfig.Check has accepted.
 func newChatPlatform(cfg AvatarConfig, m *metrics) *chatPlatform {
-	api, _ := ParseURL(cfg.API)
-	cdn, _ := ParseURL(cfg.CDN)
 	return &chatPlatform{
 		api:     strings.TrimRight(cfg.API, "/"),
 		cdn:     strings.TrimRight(cfg.CDN, "/"),
 		token:   cfg.Token,
-		client:  newClient(newTransport(newDialGuard(api, cdn).dial)),
+		client:  newClient(newTransport((&net.Dialer{Timeout: callTimeout}).DialContext)),
 		metrics: m,
 	}
 }

@@ -7,10 +7,9 @@
 //   - One request serves all clients that wait for it, in work that belongs to none of them: neither
 //     a crowd nor a client that disconnects affects the others. [Services.Close] ends that work and
 //     waits for it.
-//   - Servers are assumed to be hostile. Sizes, headers, time, connections and addresses are bounded
-//     before anything is read; nothing is decompressed; no redirect is followed; a name of the
-//     public DNS never leads to an address that is not public; a picture is passed on only if its
-//     bytes are those of a PNG, JPEG, WebP or GIF.
+//   - Servers are assumed to be hostile. Sizes, headers, time, and connections are bounded before
+//     anything is read; nothing is decompressed; no redirect is followed; a picture is passed on
+//     only if its bytes are those of a PNG, JPEG, WebP or GIF.
 //   - Logs and metrics contain only our own words: no user's id, no token, no address, no text of
 //     other servers.
 //   - An id's generated picture never changes: people recognize each other by it.
@@ -25,10 +24,6 @@
 // A failing platform is called less often, down to once a minute (backOff). The rate limit alone
 // would let 20 calls a second wait 6 s each.
 //
-// The dial guard checks addresses after resolution, just before connecting, with the tables of
-// code.dny.dev/ssrf. A check of the name before that would be bypassed by a name that resolves
-// differently the second time.
-//
 // # Memory
 //
 // Pictures are cached for an hour, in at most 32 MiB; the absence of one for 10 minutes, a failure
@@ -38,6 +33,6 @@
 //
 // upstream.go combines the parts and has the code that all calls share; status.go probes
 // components; avatars.go decides what to request, when, and what to cache; chat.go calls the
-// platform; dialguard.go keeps calls out of private networks; shared.go has the work that clients
+// platform; shared.go has the work that clients
 // share; identicon.go draws.
 package upstream

@@ -13,8 +13,6 @@ import (
 	"os"
 	"strings"
 	"time"
-
-	"example.org/registry/httpapi/mirror"
 )
 
 // AdminFlags are the flags for reaching the running server.
@@ -37,7 +35,7 @@ func (f AdminFlags) Ask(ctx context.Context, method, path string) (io.ReadCloser
 	}
 	answer, err := client.Do(request)
 	switch {
-	case err != nil && mirror.SpeaksNoHTTP(err):
+	case err != nil && speaksNoHTTP(err):
 		return nil, f.foreign("it speaks no HTTP")
 	case err != nil:
 		return nil, fmt.Errorf("cannot reach the server: %w; start it (registry serve) or correct --admin-addr", err)
@@ -54,6 +52,13 @@ func (f AdminFlags) Ask(ctx context.Context, method, path string) (io.ReadCloser
 		reason += "; name its file with --admin-token-file"
 	}
 	return nil, errors.New(reason)
+}
+
+// speaksNoHTTP reports whether err is about bytes that are not HTTP. net/http has no error value
+// for it, only two texts: for bytes after the request, and for bytes before it, such as a broker's.
+func speaksNoHTTP(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "malformed HTTP") || strings.Contains(text, "readLoopPeekFailLocked: %!w(<nil>)")
 }
 
 // aliveWithin bounds the time in which a server answers at all.
