@@ -7,6 +7,7 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/readmodel/btree"
+	"example.org/registry/readmodel/textblock"
 )
 
 // catalog is one list on the owner's side: its rows, in every order and by entry id, and the view
@@ -20,6 +21,7 @@ type catalog struct {
 	totals   cowSlice[total]  // view totals by slot
 	unlisted map[string]total // view totals of entries that are not listed
 	slots    slotNumbers
+	texts    textBlocks
 	inOrder  bool // slots are in the order of entry ids, as after Load
 
 	entries Digest // of all entries, shown or not, without their revisions
@@ -62,7 +64,7 @@ func (ch *rowChange) ref() RowRef {
 }
 
 func newCatalog() *catalog {
-	return &catalog{orders: newOrderTrees(), ids: newIDIndex(), unlisted: map[string]total{}, inOrder: true, changed: true}
+	return &catalog{orders: newOrderTrees(), ids: newIDIndex(), unlisted: map[string]total{}, texts: textBlocks{size: textblock.Len}, inOrder: true, changed: true}
 }
 
 // row returns the row with exactly this entry id, or nil.
@@ -100,6 +102,7 @@ func (c *catalog) setRow(id string, old, row *Row, bulk bool) rowChange {
 		ch.row = &own
 	}
 	c.number(ch)
+	c.texts.apply(ch)
 	c.inOrder = false
 	if bulk {
 		c.orders.setRow(ch)
@@ -123,6 +126,7 @@ func (c *catalog) load(row *Row) {
 	c.number(ch)
 	c.inOrder = c.inOrder && (row.slot == 0 || c.orders.rows.get(row.slot-1).ID() < row.ID())
 	c.orders.setRow(ch)
+	c.texts.apply(ch)
 	c.setTotal(row.ID(), row, total{})
 }
 
@@ -237,6 +241,7 @@ func (c *catalog) publish(name string, last *listView) *listView {
 		trees:      last.trees,
 		rows:       c.orders.rows.snapshot(),
 		filters:    c.orders.filters.snapshot(),
+		texts:      c.texts.snapshot(),
 		ids:        c.ids.snapshot(),
 		totals:     c.totals.snapshot(),
 		tag:        contentTag(name, c.entries),

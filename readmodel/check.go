@@ -121,36 +121,15 @@ func (v *View) checkName(ctx context.Context, look *ranking) (found rowsByList, 
 
 // bestMatches returns the list's best matches of name or chat id, newest first within a rank. Its
 // only error is ctx's.
-//
-// Without an index it searches as a list does.
 func (v *View) bestMatches(ctx context.Context, list int, look *ranking) ([]*Row, error) {
-	q, rows := TextQuery{list, TextOfNames, look.needle}, &v.lists[list].rows
-	x, changes := v.usableIndex()
-	if x == nil {
-		m, err := v.matching(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		defer v.text.bits.Put(m.bits)
-		m.bits.each(func(slot uint32) { look.add(rows.get(slot)) })
-		return look.best(list), nil
+	m, err := v.matching(ctx, textQuery{list, true, look.needle})
+	if err != nil {
+		return nil, err
 	}
-	if look.full(list) {
-		q.Text = TextOfChatIDs // only a chat id is better
-	}
-	var block uint32
-	add := func(slot uint16) bool { look.add(rows.get(block + uint32(slot))); return true }
-	err := x.Candidates(ctx, v, q, func(first uint32, sure, maybe *Slots) {
-		block = first
-		sure.Each(add)
-		maybe.Each(add)
-	})
-	for _, c := range changes {
-		if c.ref.List() == list {
-			look.add(rows.get(c.ref.Slot()))
-		}
-	}
-	return look.best(list), err
+	defer v.memory.bits.Put(m.bits)
+	rows := &v.lists[list].rows
+	m.bits.each(func(slot uint32) { look.add(rows.get(slot)) })
+	return look.best(list), nil
 }
 
 // ranking finds the best of many rows.
@@ -173,13 +152,6 @@ func (l *ranking) add(r *Row) {
 	if l.seen != nil {
 		l.seen(r, ok)
 	}
-}
-
-// full reports whether the rows with an equal name and those with an equal id fill a group: View.similar
-// adds all with an equal name. Then only a row with an equal id can displace one of them.
-func (l *ranking) full(list int) bool {
-	ranks := &l.ranks[list]
-	return len(ranks[rankIDEqual])+len(ranks[rankNameEqual]) >= MaxGroup
 }
 
 // best returns the best rows of a list, newest first within a rank.

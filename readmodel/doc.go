@@ -20,10 +20,10 @@
 //     which is then read again, and in a data directory where an operator rebuilds.
 //  4. A snapshot plus a replay of later events gives the same state as a replay from the start. The
 //     digest proves it.
-//  5. Queries do not wait for the stream, a disk, the text index, an upstream or another query. The
+//  5. Queries do not wait for the stream, a disk, an index, an upstream or another query. The
 //     one exception is a client that asks to wait, with Registry-Min-Sequence.
-//  6. The text index may lag; a response may not. An index that lags, is damaged, hangs or is
-//     missing makes searches slower, never wrong.
+//  6. An exact search never lags. A block of the text index that is missing, or older than its rows,
+//     makes it slower, never wrong.
 //  7. Unknown is never clean: until the model has caught up, the response is 503, never an empty
 //     200.
 //  8. One bad event costs one event. Its reason, which a stranger wrote, renders within bounds of
@@ -38,18 +38,18 @@
 //   - Only Model.Rewind sets the checkpoint of the published View back, and no state (promise 3).
 //   - A store's records plus a replay give the Digest of a replay from the start (promise 4).
 //   - A View has no lock. Only Model.Await blocks, and only its caller (promise 5).
-//   - A search returns the same results with a current index, a lagging one or none (promise 6).
+//   - A search returns the same results whichever blocks are indexed (promise 6).
 //
 // # Rings
 //
-// The package has three rings, and each knows only the rings inside it:
+// The package has two rings:
 //
 //   - The content (content.go, catalog.go, tombstones.go): rows and view totals by list, in their
 //     orders and by id, tombstones and donations. A store keeps it.
-//   - The facets (facet.go) are derived from the content and follow each change inside Apply, so
-//     every view has them exactly: similar names, chat ids with their ranges, the feed and its
-//     digest, and the log of recent changes. They are never stored or repaired.
-//   - Indexes may lag. They are outside, in packages that import this one.
+//   - The facets (facet.go) and the text index (blocks.go) are derived from the content and follow
+//     each change inside Apply, so every view has them exactly. They are never stored or repaired.
+//
+// The index of ranked search may lag. It is outside, in a package that imports this one.
 //
 // # Why
 //
@@ -77,21 +77,11 @@
 // newer emoji would sort after ż.
 //
 // Similar names are found by look-alike key (package lookalike): a tree of the keys' grams selects
-// the rows to compare (similarIndex), since comparing every row takes 160 ms at 1,000,000 entries. A
-// name check looks for similar names first. They include all equal names, so if those fill a group,
-// the check asks the index only for matching ids (BenchmarkCheck).
+// the rows to compare (similarIndex), since comparing every row takes 160 ms at 1,000,000 entries.
 //
 // A text search computes a set: the slots of the rows whose text contains the needle. View.matching
-// asks the index and rescans every row that has changed since. Without one, it scans every row. The
+// asks the blocks of the text index, and looks at every row that has changed since its block was made. The
 // page is then sorted out of the set or found by walking the order, whichever is cheaper.
-//
-// # Indexes
-//
-// Two indexes make searches fast, and both may lag: the index of exact search (package exact) and
-// the index of ranked search (package ranked, built on bleve). Their lifecycle is elsewhere. This
-// package defines what an index sees of a model (rows.go, changes.go), what a search asks of a
-// TextIndex (search.go), and what a ranked search is (ranking.go). Package indexing defines what an
-// index is, implements what both share, and explains how to add a third.
 //
 // # The parts
 //
@@ -101,10 +91,10 @@
 //   - facet.go: the facets. similar.go, chatids.go, ranges.go, feed.go, changes.go: one
 //     each, with the queries that it answers; who.go: more queries on similar names.
 //   - view.go, list.go, check.go, ranking.go: queries. search.go: text search in a view.
-//   - slots.go: sets of slots, in which a TextIndex answers.
+//   - blocks.go, indexer.go and package textblock: the text index.
 //   - lookup.go, cowslice.go and package btree: the data structures that the owner shares with
 //     views.
-//   - rows.go: the model as an index sees it. inventory.go: all content, for comparing two models.
+//   - rows.go: the model as ranked search sees it. inventory.go: all content, for comparing two models.
 //
 // # Versions
 //

@@ -187,7 +187,7 @@ func TestFeedMemory(t *testing.T) {
 	}
 	for i, at := uint64(0), uint64(0); i < n; i++ { // amendments of entries here and there
 		if i%20_000 == 0 {
-			size := float64(heap()-before) / n
+			size := float64(int64(heap()-before)) / n
 			if t.Logf("%d amended: %.1f bytes an entry", i, size); size > 40 {
 				t.Errorf("%.1f bytes an entry after %d changes, want at most 40", size, i)
 			}

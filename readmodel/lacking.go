@@ -91,13 +91,21 @@ func (m *Model) After(sequence uint64) (all []events.Subject) {
 // read. All states stay; those that were read after it are lacking until they are read again. The
 // feed has no name until NameFeed. Only the owner may call it, and not in bulk.
 func (m *Model) Rewind(checkpoint uint64) {
+	m.writing.Lock()
+	defer m.writing.Unlock()
 	m.content.checkpoint, m.epoch, m.own = checkpoint, "", nil
-	m.Lack(m.After(checkpoint))
+	m.lack(m.After(checkpoint))
 }
 
 // Lack records that the stream does not hold the states of some subjects, and publishes that. Only
 // the owner may call it, and not in bulk.
 func (m *Model) Lack(subjects []events.Subject) {
+	m.writing.Lock()
+	defer m.writing.Unlock()
+	m.lack(subjects)
+}
+
+func (m *Model) lack(subjects []events.Subject) {
 	c := &m.content
 	for _, k := range subjects {
 		c.lacking.add(k)
@@ -119,7 +127,7 @@ func (m *Model) Lack(subjects []events.Subject) {
 		}
 	}
 	c.donations.changed = true
-	m.EndBulk()
+	m.endBulk()
 }
 
 func (c *content) lackEntry(k events.Subject) {
@@ -165,6 +173,8 @@ func (o *ownFeed) base() uint64 {
 // With own it gets a name of its own, which it keeps while nothing more is lacking
 // (httpapi/CONTRACT.md#changes). Only the owner may call it, and not in bulk.
 func (m *Model) NameFeed(history string, own bool) {
+	m.writing.Lock()
+	defer m.writing.Unlock()
 	epoch, is := history, (*ownFeed)(nil)
 	if own {
 		if is = m.own; is == nil || is.grown != m.content.lacking.grown {

@@ -93,11 +93,11 @@ func (v *View) listPage(ctx context.Context, q *ListQuery, t *Totals) (p Page, e
 		p, counts = v.pageWithID(l, q)
 		count = counts.count
 	case q.Search != "":
-		m, err := v.matching(ctx, TextQuery{listIndex(q.List), TextOfAll, fold(q.Search)})
+		m, err := v.matching(ctx, textQuery{list: listIndex(q.List), needle: fold(q.Search)})
 		if err != nil {
 			return p, err
 		}
-		defer v.text.bits.Put(m.bits)
+		defer v.memory.bits.Put(m.bits)
 		p, count = l.pageOf(&m, q), m.counts.count
 	default:
 		p = l.page(q)
@@ -152,8 +152,8 @@ func (v *View) pageWithID(l *listView, q *ListQuery) (p Page, counts filterCount
 	var rows []*Row
 	var many *bitset
 	if v.ManyWithID(q.ID) {
-		many = v.text.takeBits(len(l.rows.chunks) * chunkLen)
-		defer v.text.bits.Put(many)
+		many = v.memory.takeBits(len(l.rows.chunks) * chunkLen)
+		defer v.memory.bits.Put(many)
 	}
 	v.withChatID(q.ID, func(list int, r *Row) {
 		if list != listIndex(q.List) {
@@ -162,7 +162,7 @@ func (v *View) pageWithID(l *listView, q *ListQuery) (p Page, counts filterCount
 		counts[r.filter]++
 		switch {
 		case many != nil:
-			(*many)[r.slot/64] |= 1 << (r.slot % 64)
+			many.add(r.slot)
 		case r.filter.match(q.Status, q.Proofs):
 			rows = append(rows, r)
 		}

@@ -11,7 +11,7 @@ import (
 
 // Model is the writer's side of the read model: the content, the facets derived from it, and the
 // published view of both. One goroutine at a time owns it and calls its methods; any goroutine may call
-// View, Await and UseTextIndex.
+// View, Await and Close.
 type Model struct {
 	// Owned by the applier.
 	content content
@@ -20,9 +20,11 @@ type Model struct {
 	own     *ownFeed // nil if that is the history's
 	bulk    bool
 
-	text *textSearch // fixed after New; shared with the views
+	memory *searchMemory // fixed after New; shared with the views
 
-	// Shared.
+	// Shared. Who changes content or view holds writing: the owner, and the goroutine that indexes.
+	writing sync.Mutex
+	indexer indexer
 	view    atomic.Pointer[View]
 	waiting atomic.Int64
 	mu      sync.Mutex
@@ -31,9 +33,9 @@ type Model struct {
 
 // New makes an empty model. Its view has sequence 0.
 func New() *Model {
-	m := &Model{content: newContent(), text: &textSearch{}, next: make(chan struct{})}
+	m := &Model{content: newContent(), memory: &searchMemory{}, indexer: newIndexer(), next: make(chan struct{})}
 	m.facets = newFacets(&m.content)
-	first := &View{text: m.text}
+	first := &View{memory: m.memory}
 	for i := range first.lists {
 		first.lists[i] = &listView{}
 	}
@@ -56,6 +58,8 @@ func (m *Model) View() *View { return m.view.Load() }
 // The checkpoint never goes back (promise 3): Apply ignores an older one. In bulk Apply publishes
 // nothing and returns the old view.
 func (m *Model) Apply(records []Record, checkpoint uint64) (v *View, lost []Loss) {
+	m.writing.Lock()
+	defer m.writing.Unlock()
 	c := &m.content
 	for i := range records {
 		r := &records[i]
@@ -90,6 +94,8 @@ func (m *Model) Apply(records []Record, checkpoint uint64) (v *View, lost []Loss
 // of the records and sets their slots, so these records must not go to another model. Only Load,
 // Digest and EndBulk may be called next.
 func (m *Model) Load(records []Record, checkpoint uint64) {
+	m.writing.Lock()
+	defer m.writing.Unlock()
 	c := &m.content
 	var last *Row
 	for i := range records {
@@ -121,10 +127,11 @@ func (m *Model) Load(records []Record, checkpoint uint64) {
 	c.checkpoint = max(c.checkpoint, checkpoint)
 }
 
-// publish makes the next view and wakes all goroutines waiting for one.
+// publish makes the next view and wakes all goroutines waiting for one. The caller holds m.writing.
 func (m *Model) publish() *View {
 	v := m.nextView()
 	m.view.Store(v)
+	m.startIndexing()
 	if m.waiting.Load() > 0 {
 		m.mu.Lock()
 		close(m.next)
@@ -176,10 +183,20 @@ func (m *Model) Await(ctx context.Context, seq uint64) (*View, error) {
 
 // BeginBulk starts a load from a store or a long replay. Until EndBulk, Apply updates the content
 // and its digest, but neither maintains the orders and facets nor publishes.
-func (m *Model) BeginBulk() { m.bulk = true }
+func (m *Model) BeginBulk() {
+	m.writing.Lock()
+	defer m.writing.Unlock()
+	m.bulk = true
+}
 
 // EndBulk reloads all orders and facets once, on all CPUs, and publishes the result.
 func (m *Model) EndBulk() *View {
+	m.writing.Lock()
+	defer m.writing.Unlock()
+	return m.endBulk()
+}
+
+func (m *Model) endBulk() *View {
 	m.bulk = false
 	var jobs []func(*scratch)
 	for _, f := range m.facets {

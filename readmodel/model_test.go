@@ -124,12 +124,41 @@ type pair struct {
 	renderer *Renderer
 	store    map[events.Subject][]byte
 	log      []events.Data // everything applied, in order
+
+	blockSize, limit int // of the text index; 0: the usual ones
+	old              []oldView
+}
+
+// oldView is a view with what it answered when it was the newest.
+type oldView struct {
+	view  *View
+	query ListQuery
+	want  string
 }
 
 func newPair() *pair {
-	p := &pair{nil, newTwin(), NewRenderer(), map[events.Subject][]byte{}, nil}
-	p.model = New()
+	p := &pair{twin: newTwin(), renderer: NewRenderer(), store: map[events.Subject][]byte{}}
+	p.model = p.newModel()
 	return p
+}
+
+// newIndexedPair returns a pair whose model makes blocks of few rows, and often.
+func newIndexedPair() *pair {
+	p := newPair()
+	p.blockSize, p.limit = 4, 6
+	p.model = p.newModel()
+	return p
+}
+
+func (p *pair) newModel() *Model {
+	m := New()
+	if p.blockSize > 0 {
+		m.indexer.limit = p.limit
+		for _, l := range m.content.lists {
+			l.texts.size = p.blockSize
+		}
+	}
+	return m
 }
 
 // viewOf drops the losses of Apply.
@@ -243,7 +272,7 @@ func (p *pair) save(r Record) {
 }
 
 // restart is a new model out of the store, rendered again or not.
-func (p *pair) restart(t *rapid.T) { p.load(t, New()) }
+func (p *pair) restart(t *rapid.T) { p.load(t, p.newModel()) }
 
 // load fills m from the store, and puts it in the model's place.
 func (p *pair) load(t *rapid.T, m *Model) {
@@ -271,6 +300,7 @@ func (p *pair) load(t *rapid.T, m *Model) {
 	}
 	p.sameTags(t, m.View())
 	p.sameTombstones(t, m)
+	p.model.Close()
 	p.model = m
 }
 
@@ -398,6 +428,72 @@ func twinSteps(t *rapid.T) {
 		"batch": p.batch, "list": p.askList, "list again": p.askList, "list once more": p.askList,
 		"check": p.askCheck, "rest": p.askRest, "restart": p.restart, "replay": p.replay,
 	})
+}
+
+// TestTwinIndexed guards promise 6: TestTwin beside a goroutine that makes blocks of the text index. Names
+// change and entries go while a block stays, and while one is made; a slot gets another entry.
+func TestTwinIndexed(t *testing.T) {
+	t.Parallel()
+	stayed := 0 // how often a search met a block with changes that it lacks
+	rapid.Check(t, func(t *rapid.T) {
+		p := newIndexedPair()
+		defer func() { p.model.Close() }()
+		count := func(*rapid.T) { stayed += p.lagging() }
+		t.Repeat(map[string]func(*rapid.T){
+			"batch": p.batch, "batch again": p.batch, "indexed": p.waitForIndex, "lag": count,
+			"searches": p.askSearches, "check": p.askCheck, "restart": p.restart, "keep": p.keepView, "old": p.askOld,
+		})
+	})
+	if stayed == 0 {
+		t.Error("no block was ever behind its rows")
+	}
+}
+
+// askSearches asks what many rows have, and others had until they changed.
+func (p *pair) askSearches(t *rapid.T) {
+	for _, l := range events.Lists() {
+		for _, needle := range []string{"a", "ab", "o", "oszust", "t n", "10", "1001", "łu", "pay"} {
+			q := ListQuery{List: l, Search: needle, Limit: 60}
+			page, err := p.model.View().List(t.Context(), q)
+			require.NoError(t, err)
+			if got, want := pageJSON(page), p.twin.list(q); got != want {
+				t.Fatalf("%s of %s\n got %s\nwant %s", needle, l, got, want)
+			}
+		}
+	}
+}
+
+// waitForIndex waits until no block is due.
+func (p *pair) waitForIndex(*rapid.T) { p.model.indexer.tasks.Wait() }
+
+// lagging returns how many blocks of the newest view have marked slots.
+func (p *pair) lagging() (n int) {
+	for _, l := range p.model.View().lists {
+		for _, b := range l.texts.blocks {
+			if b.index != nil && b.marked.count > 0 {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// keepView keeps the newest view with what it answers.
+func (p *pair) keepView(t *rapid.T) {
+	q := someListQuery(t)
+	p.old = append(p.old, oldView{p.model.View(), q, p.twin.list(q)})
+	p.askOld(t)
+}
+
+// askOld asks the views that were kept again.
+func (p *pair) askOld(t *rapid.T) {
+	for _, o := range p.old {
+		page, err := o.view.List(t.Context(), o.query)
+		require.NoError(t, err)
+		if got := pageJSON(page); got != o.want {
+			t.Fatalf("an old view, %+v\n got %s\nwant %s", o.query, got, o.want)
+		}
+	}
 }
 
 // TestEveryList: whatever events.Lists names is listed, counted, searched and found, and changes
@@ -560,6 +656,7 @@ func TestAwait(t *testing.T) {
 // TestSearchStops: a search whose reader has gone away ends without an answer.
 func TestSearchStops(t *testing.T) {
 	m, r := New(), NewRenderer()
+	defer m.Close()
 	var records []Record
 	for i := range 3000 {
 		records = append(records, r.Render(uint64(i+1), events.Entry{Revision: 1, List: "scammers", EntryID: fmt.Sprint(i), ChatID: "1", Name: "x"}))

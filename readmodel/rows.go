@@ -24,7 +24,7 @@ func (r RowRef) Slot() uint32 { return uint32(r) & (1<<slotBits - 1) }
 
 // SameModel reports whether both views belong to one model, so that a RowRef means the same in
 // both.
-func (v *View) SameModel(o *View) bool { return v.text == o.text }
+func (v *View) SameModel(o *View) bool { return v.memory == o.memory }
 
 // Row returns the row at ref, shown by its list or not, or nil if there is none.
 func (v *View) Row(ref RowRef) *Row { return v.lists[ref.List()].rows.get(ref.Slot()) }

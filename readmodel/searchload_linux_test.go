@@ -17,14 +17,13 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/readmodel"
 	"example.org/registry/readmodel/benchtext"
-	"example.org/registry/readmodel/exact"
 )
 
 // BenchmarkDifferent asks ten thousand different things in a row, in every order and at any page,
 // most of them hostile. ns/op is for all of them.
 func BenchmarkDifferent(b *testing.B) {
 	m := wordy(100_000)
-	indexed(b, m)
+	defer m.Close()
 	v, r := m.View(), rand.New(rand.NewPCG(3, 4))
 	for range b.N {
 		before := liveHeap()
@@ -80,7 +79,7 @@ func different(r *rand.Rand, v *readmodel.View, i int) string {
 func BenchmarkWhileChanging(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(50)) // the server's
 	m := wordy(100_000)
-	x := indexed(b, m)
+	defer m.Close()
 	for name, needle := range map[string]func(*rand.Rand, *readmodel.View) string{
 		"Rare":       func(r *rand.Rand, v *readmodel.View) string { return someRow(r, v).ChatID()[:9] },
 		"SixLetters": func(r *rand.Rand, v *readmodel.View) string { return sixLetters(r, someRow(r, v)) },
@@ -92,7 +91,7 @@ func BenchmarkWhileChanging(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			var took [2]paces
 			for range b.N {
-				changingInTurns(m, x, needle, &took)
+				changingInTurns(m, needle, &took)
 			}
 			idle, changing := reportTimes(b, "-idle", took[0].processor), reportTimes(b, "", took[1].processor)
 			b.ReportMetric(float64(changing)/float64(idle), "times-idle")
@@ -102,15 +101,13 @@ func BenchmarkWhileChanging(b *testing.B) {
 	}
 }
 
-// changingInTurns measures for some seconds each, twice, beside an engine.
-func changingInTurns(m *readmodel.Model, x *exact.Engine, needle func(*rand.Rand, *readmodel.View) string, took *[2]paces) {
+// changingInTurns measures for some seconds each, twice.
+func changingInTurns(m *readmodel.Model, needle func(*rand.Rand, *readmodel.View) string, took *[2]paces) {
 	var group sync.WaitGroup
 	defer group.Wait()
 	for range 2 {
 		for turn, rate := range []int{0, 1000} {
-			for x.Sequence() < m.View().Sequence() {
-				time.Sleep(10 * time.Millisecond)
-			}
+			readmodel.WaitForIndex(m)
 			runtime.GC()
 			some, stop := context.WithTimeout(context.Background(), 5*time.Second)
 			group.Go(func() { amendSteadily(some, m, rate) })

@@ -22,7 +22,7 @@ func TestTombstoneMemory(t *testing.T) {
 			m.Apply([]Record{{Subject: events.Subject{Kind: events.KindEntry, List: events.Servers, ID: fmt.Sprintf(id, n)},
 				Sequence: uint64(1<<24 + n), Revision: 1, Removed: true}}, uint64(n))
 			if n >= 40_000 && n%4000 == 0 {
-				most = max(most, float64(heap()-before)/float64(n))
+				most = max(most, float64(int64(heap()-before))/float64(n))
 			}
 		}
 		t.Logf("ids like %s: up to %.1f bytes each", fmt.Sprintf(id, 7), most)
@@ -89,7 +89,7 @@ func BenchmarkTombstones(b *testing.B) {
 	for i := range 1_000_000 {
 		set(i%3, fmt.Sprintf("%024x", i), i)
 	}
-	b.ReportMetric(float64(heap()-before)/1e6, "B/tombstone")
+	b.ReportMetric(float64(int64(heap()-before))/1e6, "B/tombstone")
 	b.Run("listed", func(b *testing.B) { // what an event of an entry that is listed costs
 		for i := 0; b.Loop(); i++ {
 			remove("an-entry-that-is-listed1")

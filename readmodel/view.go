@@ -32,7 +32,7 @@ type View struct {
 	gone       [events.NumLists]cowSlice[*delisting] // the tombstones, by slot
 
 	changes changeLog
-	text    *textSearch // shared with the model and its other views
+	memory  *searchMemory // shared with the model and its other views
 }
 
 // listView is one list of a View. Consecutive views share the lists that did not change.
@@ -40,6 +40,7 @@ type listView struct {
 	trees           [numOrders]btree.Tree
 	rows            cowSlice[*Row]
 	filters         cowSlice[filterBits]
+	texts           textBlocks
 	ids             idIndex         // slots by entry id
 	totals          cowSlice[total] // view totals
 	tag, popularTag string

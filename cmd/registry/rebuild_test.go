@@ -174,26 +174,3 @@ func TestVerifyUnderLoad(t *testing.T) {
 	cancel()
 	<-done
 }
-
-// TestRefusedRebuild: a rebuild that comes to nothing leaves the read model its one text index. (A
-// second one would run beside it until the process ends, and keep the model alive for as long.)
-func TestRefusedRebuild(t *testing.T) {
-	t.Parallel()
-	s := newProgram(t, "--min-entries=1000")
-	s.startUntil("listening")
-	s.until("a change of the rebuild or the stream", func() bool { return s.projection().CaughtUp })
-	for range 3 {
-		if status := s.post("/rebuild"); status != http.StatusConflict {
-			t.Fatalf("a rebuild with too few entries: %d", status)
-		}
-	}
-	indexers := 0
-	s.until("a text index", func() bool {
-		_, stacks, err := ask(s.Admin + "/debug/pprof/goroutine?debug=2")
-		indexers = strings.Count(string(stacks), "exact.(*Engine).Run(")
-		return err == nil && indexers > 0
-	})
-	if indexers != 1 {
-		t.Errorf("%d text indexes are kept of one read model", indexers)
-	}
-}

@@ -47,8 +47,6 @@ type serveCmd struct {
 	SnapshotEvery time.Duration `default:"1h" help:"Put a snapshot into the object store REGISTRY_SNAPSHOTS this often, while anything changes. 0: none." group:"State"`
 	SnapshotKeep  int           `default:"5" help:"Keep this many snapshots of the stream there." group:"State"`
 
-	TextIndex bool `default:"true" negatable:"" help:"Keep a text index, so that a search is fast the first time too. It is rebuilt at each start, in temporary files below the data directory. Without it the server needs about 300 bytes less memory per entry." group:"State"`
-
 	RankedIndex bool `default:"true" negatable:"" help:"Keep the index of ranked search, in the directory ranked of the data directory. Without it /api/search answers 503." group:"State"`
 
 	DataDir string `placeholder:"DIR" help:"Directory for the saved state and the embedded broker's store. Only one process at a time may use it (default: data, with --demo data-demo)." group:"State"`
@@ -143,7 +141,6 @@ func (c *serveCmd) Run(p *process) error {
 		StreamHistory:  c.StreamHistory,
 		SnapshotEvery:  c.SnapshotEvery,
 		SnapshotKeep:   c.SnapshotKeep,
-		TextIndex:      c.TextIndex,
 		RankedIndex:    c.RankedIndex,
 		Began:          began,
 		SetMemoryLimit: p.getenv("GOMEMLIMIT") == "",

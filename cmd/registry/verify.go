@@ -54,7 +54,7 @@ func (c *verifyCmd) Run(p *process) error {
 	defer nc.Close()
 	stream := leader.Stream{JS: js, Name: string(c.Stream)}
 	r := startReplay(js, stream.Name)
-	defer r.following.Stop()
+	defer r.stop()
 	if err := r.catchUp(p.ctx, p.stderr); err != nil {
 		return cli.Interrupted(p.ctx, err)
 	}
@@ -284,6 +284,11 @@ func startReplay(js jetstream.JetStream, stream string) *replay {
 	r.projector = projector.New(projector.Config{JetStream: js, Stream: stream, Model: r.model, ReadOnly: true})
 	r.following = task.Go(context.Background(), r.projector.Run)
 	return r
+}
+
+func (r *replay) stop() {
+	_ = r.following.Stop() // what it has read is known
+	r.model.Close()
 }
 
 // catchUp waits until everything that the stream had has been applied.

@@ -32,7 +32,7 @@ func TestVerifyFindsFlipped(t *testing.T) {
 	}
 	last := eventstest.Publish(t, js, evs...)
 	served := startReplay(js, events.DefaultStream)
-	defer served.following.Stop()
+	defer served.stop()
 	_, err := served.model.Await(t.Context(), last)
 	require.NoError(t, err)
 	knows := recovery.States{}

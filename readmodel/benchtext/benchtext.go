@@ -1,4 +1,4 @@
-// Package benchtext makes the texts that the benchmarks of readmodel and textindex measure with, so
+// Package benchtext makes the texts that the benchmarks of readmodel and ranked measure with, so
 // that both measure the same: words in a realistic distribution. It also reads the process's CPU
 // time. Only tests import it.
 package benchtext

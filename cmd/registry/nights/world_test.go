@@ -269,7 +269,7 @@ func (n *night) withoutBroker(do func()) {
 
 // command returns "registry serve" for a server.
 func (n *night) command(s *server, flags ...string) *exec.Cmd {
-	flags = append([]string{"--data-dir=" + s.data, "--text-index=false", "--ranked-index=false", "--site=false"}, flags...)
+	flags = append([]string{"--data-dir=" + s.data, "--ranked-index=false", "--site=false"}, flags...)
 	if n.embeds(s) {
 		flags = append(flags, "--embedded-nats-addr="+strings.TrimPrefix(n.url, "nats://"))
 	} else {

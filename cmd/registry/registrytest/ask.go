@@ -3,7 +3,6 @@
 package registrytest
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -81,18 +80,12 @@ func (s *Server) Settled(ctx context.Context, sequence uint64) (p admin.Projecti
 	_, waiting := Await(ctx, "the server has everything and nothing is wrong", func() bool {
 		p, err = s.Projection(ctx)
 		return err == nil && p.Checkpoint >= sequence && p.Lag == 0 && p.LastError == nil &&
-			p.SnapshotSequence == p.Checkpoint && s.Indexed(ctx)
+			p.SnapshotSequence == p.Checkpoint
 	})
 	if waiting != nil {
 		return p, fmt.Errorf("%w: waited for %d, %+v, %v; its log ends:\n%s", waiting, sequence, p, err, s.Tail())
 	}
 	return p, nil
-}
-
-// Indexed reports whether the text index has everything that is applied.
-func (s *Server) Indexed(ctx context.Context) bool {
-	a, err := Ask(ctx, s.Admin+"/metrics", nil)
-	return err == nil && bytes.Contains(a.Body, []byte("\nregistry_index_lag_events 0\n"))
 }
 
 // Await asks often whether something is so, until it is, and returns how long that took.

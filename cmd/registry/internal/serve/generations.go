@@ -9,7 +9,6 @@ import (
 	"example.org/registry/events/pause"
 	"example.org/registry/projector"
 	"example.org/registry/readmodel"
-	"example.org/registry/readmodel/exact"
 	"example.org/registry/readmodel/ranked"
 	"example.org/registry/snapshots"
 )
@@ -40,9 +39,6 @@ func (s *server) newGeneration(store *snapshots.Store, saver projector.Store,
 
 			StartupTimeout: patienceAfter(time.Since(s.cfg.Began)),
 		}),
-	}
-	if s.cfg.TextIndex {
-		g.exact = &exact.Engine{Dir: s.cfg.indexDir(), Pacer: s.pacer, Logger: s.log}
 	}
 	if s.cfg.RankedIndex {
 		g.ranked = &ranked.Engine{Dir: s.cfg.rankedDir(), Pacer: s.pacer, Logger: s.log, EraseAfter: 24 * time.Hour}
@@ -82,9 +78,10 @@ func start(g *generation) *running {
 // ended returns a channel that is closed when the projector has ended by itself or was stopped.
 func (r *running) ended() <-chan struct{} { return r.following.Done() }
 
-// stop ends the indexes and the projector, which saves what it has applied, and returns the
-// projector's error.
+// stop ends the indexes, the projector, which saves what it has applied, and the model's goroutine. It
+// returns the projector's error.
 func (r *running) stop(s *server) error {
+	defer r.model.Close()
 	for _, t := range r.indexing {
 		t.Cancel()
 	}
@@ -109,26 +106,22 @@ const (
 	indexStops = 5 * time.Second
 )
 
-// index runs the indexes, if there are any, once the model has caught up.
+// index runs the index of ranked search, if there is one, once the model has caught up.
 func (r *running) index() {
-	if r.exact != nil {
-		r.onceCaughtUp(func(ctx context.Context) { r.exact.Run(ctx, r.model) }, nil)
-	}
 	if r.ranked != nil {
 		r.onceCaughtUp(func(ctx context.Context) {
 			r.ranked.Run(ctx, r.model, ranked.Identity{StreamEpoch: r.projector.Progress().StreamEpoch, DataSet: r.store.DataSet()})
-		}, r.exact)
+		})
 	}
 	// Loading and indexing leave about as much garbage as the model is large, which an idle server
 	// would keep.
-	r.onceCaughtUp(func(context.Context) { debug.FreeOSMemory() }, r.exact)
+	r.onceCaughtUp(func(context.Context) { debug.FreeOSMemory() })
 }
 
-// onceCaughtUp calls run once the model has caught up and first is complete or has a problem:
-// without first, searches scan every entry. first may be nil.
-func (r *running) onceCaughtUp(run func(context.Context), first *exact.Engine) {
+// onceCaughtUp calls run once the model has caught up.
+func (r *running) onceCaughtUp(run func(context.Context)) {
 	r.indexing = append(r.indexing, task.Go(context.Background(), func(ctx context.Context) error {
-		for !r.projector.Status().CaughtUp || first != nil && first.Sequence() == 0 && r.model.View().Sequence() > 0 && first.Problem() == "" {
+		for !r.projector.Status().CaughtUp {
 			if !pause.For(ctx, indexAfter) {
 				return nil
 			}

@@ -19,7 +19,6 @@ import (
 	"example.org/registry/projector"
 	"example.org/registry/projector/recovery"
 	"example.org/registry/readmodel"
-	"example.org/registry/readmodel/exact"
 	"example.org/registry/readmodel/ranked"
 	"example.org/registry/snapshots"
 )
@@ -30,7 +29,6 @@ type generation struct {
 	model     *readmodel.Model
 	store     *snapshots.Store     // nil during the load of the saved state
 	projector *projector.Projector // nil until there is a connection to the broker
-	exact     *exact.Engine        // nil without a text index
 	ranked    *ranked.Engine       // nil without ranked search
 
 	replaced context.Context // ends when another generation is shown
@@ -56,15 +54,6 @@ func (g *generation) await(ctx context.Context, seq uint64) (*readmodel.View, er
 	defer cancel()
 	defer context.AfterFunc(g.replaced, cancel)()
 	return g.model.Await(ctx, seq)
-}
-
-// indexState returns the sequence that the text index covers, and its problem. Without a text index
-// that is the model's sequence, since nothing lags.
-func (g *generation) indexState() (sequence uint64, trouble string) {
-	if g.exact == nil {
-		return g.model.View().Sequence(), ""
-	}
-	return g.exact.Sequence(), g.exact.Problem()
 }
 
 // rankedState returns the sequence that the index of ranked search covers, 0 if there is none, and
@@ -205,10 +194,9 @@ func (l *live) projection() admin.Projection {
 	if p.FrozenBy != "" {
 		doc.Frozen = &p.FrozenBy
 	}
-	_, trouble := g.indexState()
 	ranked, rankedTrouble := g.rankedState()
 	doc.RankedSequence = min(ranked, doc.Checkpoint)
-	if trouble = cmp.Or(l.lastError(p.Frozen(), p.LastError), l.problem(), trouble, rankedTrouble); trouble != "" {
+	if trouble := cmp.Or(l.lastError(p.Frozen(), p.LastError), l.problem(), rankedTrouble); trouble != "" {
 		doc.LastError = &trouble
 	}
 	return doc

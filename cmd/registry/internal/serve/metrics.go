@@ -36,9 +36,6 @@ type scrape struct {
 	progress projector.Progress // zero until there is a projector
 	running  bool               // there is a projector
 
-	indexSequence uint64 // at most that of the view
-	indexProblem  string
-
 	rankedSequence uint64 // at most that of the view
 	rankedProblem  string
 	rankedRenewed  uint64
@@ -134,13 +131,6 @@ func families() []metric {
 	running("events_rejected_total", counter, "Events that this process has rejected.",
 		func(p projector.Progress) float64 { return float64(p.RejectedHere) })
 
-	always("index_sequence", gauge, "Stream sequence that the text index covers: the checkpoint with --text-index=false, 0 until it has been made.",
-		func(s scrape) float64 { return float64(s.indexSequence) })
-	always("index_lag_events", gauge, "Stream sequences between the text index and the checkpoint: searches look at what lies between one by one.",
-		func(s scrape) float64 { return float64(s.view.Sequence() - s.indexSequence) })
-	always("index_failed", gauge, "1 while the text index cannot be written, or has been writing for longer than a disk should take: searches look at every entry it lacks.",
-		func(s scrape) float64 { return oneIf(s.indexProblem != "") })
-
 	always("ranked_sequence", gauge, "Stream sequence that the index of ranked search covers; 0 while there is none.",
 		func(s scrape) float64 { return float64(s.rankedSequence) })
 	always("ranked_lag_events", gauge, "Stream sequences between the index of ranked search and the checkpoint: what lies between may be missing from its answers.",
@@ -228,8 +218,6 @@ func (c *collector) scrape() scrape {
 	s := scrape{view: g.model.View(), rebuilding: c.live.rebuild.Load().document(time.Now()), snapshots: c.stats.numbers()}
 	s.unread, s.limited = c.lost()
 	s.progress, s.running = g.progress()
-	s.indexSequence, s.indexProblem = g.indexState()
-	s.indexSequence = min(s.indexSequence, s.view.Sequence())
 	s.rankedSequence, s.rankedProblem = g.rankedState()
 	s.rankedSequence = min(s.rankedSequence, s.view.Sequence())
 	if g.ranked != nil {

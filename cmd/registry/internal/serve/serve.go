@@ -47,7 +47,6 @@ type Config struct {
 
 	SnapshotEvery time.Duration // 0 makes only snapshots that an operator requests
 	SnapshotKeep  int
-	TextIndex     bool
 	RankedIndex   bool
 
 	Began          time.Time                       // when the process started
@@ -67,7 +66,6 @@ func StorePath(dataDir string) string { return filepath.Join(dataDir, "registry.
 
 func (c Config) storePath() string { return StorePath(c.DataDir) }
 
-func (c Config) indexDir() string  { return filepath.Join(c.DataDir, "index") }
 func (c Config) rankedDir() string { return filepath.Join(c.DataDir, "ranked") }
 func (c Config) brokerDir() string { return filepath.Join(c.DataDir, "broker") }
 
@@ -125,7 +123,7 @@ type server struct {
 	live      *live
 	health    *httpapi.Health
 	snapshots *snapshotter
-	pacer     *indexing.Pacer       // of the indexes and archives
+	pacer     *indexing.Pacer       // of ranked search and archives
 	rebuilds  *rebuilds             // operators' requests
 	damaged   chan *snapshots.Store // holds one that a save has found damaged
 	listeners listeners
@@ -195,7 +193,10 @@ func (s *server) project(ctx context.Context, drained <-chan struct{}) (err erro
 	if err := loading.Wait(); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.live.current().store.Close()) }() // a rebuild may have replaced the first
+	defer func() { // a rebuild may have replaced the first
+		s.live.current().model.Close()
+		err = errors.Join(err, s.live.current().store.Close())
+	}()
 	s.live.stream.Store(&leader.Stream{JS: js, Name: s.cfg.Stream})
 	saved := store.Checkpoint()
 	if s.cfg.Demo {

@@ -1,0 +1,166 @@
+package readmodel
+
+import (
+	"sync"
+	"time"
+
+	"example.org/registry/readmodel/textblock"
+)
+
+// indexer decides when a block of the text index is made anew. A goroutine makes it, which takes 50 ms,
+// and puts it into the newest view; it ends when no block is due. So Apply waits for no block.
+// Model.writing guards all of it.
+type indexer struct {
+	limit  int           // number of marked slots that searches look at
+	forget time.Duration // a text that is gone leaves its block about so much later
+
+	running bool           // a goroutine makes blocks
+	tasks   sync.WaitGroup // that goroutine
+	queue   []blockRef     // blocks that may have a text to forget
+	timer   *time.Timer    // fills queue; nil if nothing has been marked since
+	closed  bool
+	closing chan struct{} // closed with closed
+}
+
+// blockRef names a block of a list.
+type blockRef struct{ list, block int }
+
+func newIndexer() indexer {
+	return indexer{
+		limit:   2048,          // which takes 0.3 ms
+		forget:  6 * time.Hour, // deploy/erasing.md promises a day
+		closing: make(chan struct{}),
+	}
+}
+
+// Close ends the goroutine that makes the blocks of the text index, and waits for it. The model may
+// still be used; its searches get slower with every change.
+func (m *Model) Close() {
+	x := &m.indexer
+	m.writing.Lock()
+	if !x.closed {
+		x.closed = true
+		close(x.closing)
+	}
+	if x.timer != nil {
+		x.timer.Stop()
+	}
+	m.writing.Unlock()
+
+	x.tasks.Wait()
+}
+
+// startIndexing has the blocks made that are due. The caller holds m.writing.
+func (m *Model) startIndexing() {
+	x := &m.indexer
+	if x.closed {
+		return
+	}
+	worst, marked, all := m.content.mostMarked()
+	if marked > 0 && x.timer == nil {
+		x.timer = time.AfterFunc(x.forget, m.forgetTexts)
+	}
+	if _, isDue := x.next(worst, all); isDue && !x.running {
+		x.running = true
+		x.tasks.Go(m.makeBlocks)
+	}
+}
+
+// next returns the block to be made next, if one is due. all is the number of marked slots, and
+// worst the block with most of them.
+func (x *indexer) next(worst blockRef, all int) (next blockRef, isDue bool) {
+	if len(x.queue) > 0 {
+		return x.queue[0], true
+	}
+	return worst, all > x.limit
+}
+
+// mostMarked returns the block with most marked slots, their number, and the number of all.
+func (c *content) mostMarked() (worst blockRef, marked, all int) {
+	for list, l := range c.lists {
+		for block := range l.texts.blocks {
+			n := l.texts.blocks[block].marked.count
+			if all += n; n > marked {
+				worst, marked = blockRef{list, block}, n
+			}
+		}
+	}
+	return worst, marked, all
+}
+
+// forgetTexts has each block made that may have the text of an entry that is gone.
+func (m *Model) forgetTexts() {
+	m.writing.Lock()
+	defer m.writing.Unlock()
+	x := &m.indexer
+	x.timer, x.queue = nil, nil
+	for list, l := range m.content.lists {
+		for block := range l.texts.blocks {
+			if l.texts.blocks[block].marked.count > 0 {
+				x.queue = append(x.queue, blockRef{list, block})
+			}
+		}
+	}
+	if !m.bulk {
+		m.startIndexing()
+	}
+}
+
+// makeBlocks makes blocks until none is due.
+func (m *Model) makeBlocks() {
+	for {
+		ref, l, ok := m.beginBlock()
+		if !ok {
+			return
+		}
+		begun := time.Now()
+		index := textblock.New(l.texts.texts(ref.block, &l.rows))
+		m.finishBlock(ref, index)
+		if l.texts.blocks[ref.block].index == nil {
+			continue // the first one: until then, searches look at every row
+		}
+
+		// Take at most a third of a CPU.
+		select {
+		case <-time.After(2 * time.Since(begun)):
+		case <-m.indexer.closing:
+		}
+	}
+}
+
+// beginBlock returns the next block, and the list to make it of. If none is due, the goroutine ends.
+func (m *Model) beginBlock() (ref blockRef, l *listView, ok bool) {
+	m.writing.Lock()
+	defer m.writing.Unlock()
+	x := &m.indexer
+	worst, _, all := m.content.mostMarked()
+	ref, isDue := x.next(worst, all)
+	if !isDue || x.closed || m.bulk {
+		x.running = false
+		return ref, nil, false
+	}
+
+	if len(x.queue) > 0 {
+		x.queue = x.queue[1:]
+	}
+	m.updateTexts(ref.list, func(t *textBlocks) { t.begin(ref.block) })
+	return ref, m.View().lists[ref.list], true
+}
+
+func (m *Model) finishBlock(ref blockRef, index *textblock.Block) {
+	m.writing.Lock()
+	defer m.writing.Unlock()
+	m.updateTexts(ref.list, func(t *textBlocks) { t.finish(ref.block, index) })
+}
+
+// updateTexts calls f with the blocks of a list, with the owner's and with those of a new view. The
+// caller holds m.writing.
+func (m *Model) updateTexts(list int, f func(*textBlocks)) {
+	f(&m.content.lists[list].texts)
+	v := *m.View()
+	l := *v.lists[list]
+	l.texts = l.texts.snapshot()
+	f(&l.texts)
+	v.lists[list] = &l
+	m.view.Store(&v)
+}

@@ -1,0 +1,142 @@
+// Package textblock finds the rows whose text contains a needle. A Block is made of the texts of some
+// rows and never changes; package readmodel has one for every 16,384 rows. Start with New, then
+// Block.All.
+//
+// A block keeps names and chat ids one after the other, and scans them. Of the reasons it keeps each
+// word once, with the rows that have it: a needle of one word is looked for in the words. A needle of
+// several words narrows the rows down by its words and by what lies around its spaces, and the
+// caller looks at those that are left. So the index narrows, and the row decides.
+//
+// Measured at 1,000,000 rows with 208 bytes of text each: 0.5 ms of CPU time for a rare name, 6 ms for a
+// word that a third of the rows have, 17 ms for a common phrase; 3 µs and 150 bytes a row. Trigrams
+// with bitmaps were faster for rare needles and took 90 ms for common ones; a scan of the rows takes
+// 100 ms.
+//
+// Files: textblock.go, column.go, words.go.
+package textblock
+
+import "math/bits"
+
+// Len is the number of rows that a block can have.
+const Len = 1 << 14
+
+// Rows is a set of rows of a block.
+type Rows [Len / 64]uint64
+
+// Add adds a row.
+func (s *Rows) Add(row int) { s[row/64] |= 1 << (row % 64) }
+
+// Has reports whether a row is in the set.
+func (s *Rows) Has(row int) bool { return s[row/64]>>(row%64)&1 != 0 }
+
+// Or adds the rows of another set.
+func (s *Rows) Or(o *Rows) {
+	for i, word := range o {
+		s[i] |= word
+	}
+}
+
+// And removes the rows that are not in o.
+func (s *Rows) And(o *Rows) {
+	for i, word := range o {
+		s[i] &= word
+	}
+}
+
+// AndNot removes the rows of another set.
+func (s *Rows) AndNot(o *Rows) {
+	for i, word := range o {
+		s[i] &^= word
+	}
+}
+
+// Each calls f with the rows in ascending order.
+func (s *Rows) Each(f func(row int)) {
+	for i, word := range s {
+		for ; word != 0; word &= word - 1 {
+			f(i*64 + bits.TrailingZeros64(word))
+		}
+	}
+}
+
+// Text is the text of a row: folded, without line feeds.
+type Text struct{ Name, ChatID, Reason string }
+
+// Block is the index of some rows. It is divided into parts, each of the rows whose texts have at
+// most maxPart bytes together: making one takes some ten bytes of memory for each of its bytes.
+type Block struct{ parts []part }
+
+const maxPart = 8 << 20
+
+// part is the index of consecutive rows of a block.
+type part struct {
+	first             int    // row
+	names, ids        column // by row from first on
+	words, boundaries words  // of the reasons
+}
+
+// New makes a block of at most Len texts.
+func New(texts []Text) *Block {
+	b := &Block{}
+	for first := 0; first < len(texts); {
+		end, size := first, 0
+		for end < len(texts) && (end == first || size+texts[end].size() <= maxPart) {
+			size += texts[end].size()
+			end++
+		}
+
+		b.parts = append(b.parts, newPart(first, texts[first:end]))
+		first = end
+	}
+	return b
+}
+
+func (t *Text) size() int { return len(t.Name) + len(t.ChatID) + len(t.Reason) }
+
+func newPart(first int, texts []Text) part {
+	p := part{first: first}
+	words, boundaries := newPoster(&p.words), newPoster(&p.boundaries)
+	for i := range texts {
+		t := &texts[i]
+		p.names.add(t.Name)
+		p.ids.add(t.ChatID)
+		postReason(t.Reason, first+i, words, boundaries)
+	}
+
+	p.names.close()
+	p.ids.close()
+	words.close()
+	boundaries.close()
+	return p
+}
+
+// Names adds the rows whose name or chat id contains the needle.
+func (b *Block) Names(needle string, found *Rows) {
+	for i := range b.parts {
+		p := &b.parts[i]
+		add := func(n int) { found.Add(p.first + n) }
+		p.names.find([]byte(needle), add)
+		p.ids.find([]byte(needle), add)
+	}
+}
+
+// All is Names, and adds the rows whose reason contains the needle. Where the words do not prove that,
+// it asks contains.
+func (b *Block) All(needle string, contains func(row int) bool, found *Rows) {
+	b.Names(needle, found)
+	for i := range b.parts {
+		p := &b.parts[i]
+		maybe, isSure := p.reasons(needle)
+		if isSure {
+			found.Or(maybe)
+			continue
+		}
+
+		maybe.AndNot(found)
+		maybe.Each(func(row int) {
+			if contains(row) {
+				found.Add(row)
+			}
+		})
+	}
+}

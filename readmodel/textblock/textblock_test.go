@@ -1,0 +1,89 @@
+package textblock
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// TestScan compares blocks of random texts with a scan of the texts.
+func TestScan(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	word := func() string {
+		var b strings.Builder
+		for range 1 + r.IntN(5) {
+			b.WriteRune([]rune("abcdeął1ż")[r.IntN(9)])
+		}
+		return b.String()
+	}
+	words := func(n int) string {
+		var some []string
+		for range n {
+			some = append(some, word())
+		}
+		return strings.Join(some, " ")
+	}
+	for round := range 40 {
+		rows := 1 + r.IntN(600)
+		if round == 0 {
+			rows = Len // where some words are frequent
+		}
+		var texts []Text
+		for range rows {
+			texts = append(texts, Text{words(1 + r.IntN(2)), word(), words(r.IntN(12))})
+		}
+		b := New(texts)
+		for range 300 {
+			compare(t, b, texts, someNeedle(r, texts[r.IntN(len(texts))]))
+			compare(t, b, texts, words(1+r.IntN(2)))
+		}
+	}
+}
+
+// someNeedle returns a part of what a row has, or of two of its texts.
+func someNeedle(r *rand.Rand, of Text) string {
+	all := []rune(of.Name + " " + of.ChatID + " " + of.Reason)
+	from := r.IntN(len(all))
+	return string(all[from:min(len(all), from+1+r.IntN(14))])
+}
+
+func compare(t *testing.T, b *Block, texts []Text, needle string) {
+	t.Helper()
+	var got, want, gotNames, wantNames Rows
+	b.All(needle, func(row int) bool { return strings.Contains(texts[row].Reason, needle) }, &got)
+	b.Names(needle, &gotNames)
+	for i, text := range texts {
+		if strings.Contains(text.Name, needle) || strings.Contains(text.ChatID, needle) {
+			want.Add(i)
+			wantNames.Add(i)
+		}
+		if strings.Contains(text.Reason, needle) {
+			want.Add(i)
+		}
+	}
+	if got != want || gotNames != wantNames {
+		t.Fatalf("%d rows, %q: found %d and %d by name, want %d and %d",
+			len(texts), needle, count(got), count(gotNames), count(want), count(wantNames))
+	}
+}
+
+func count(s Rows) (n int) {
+	s.Each(func(int) { n++ })
+	return n
+}
+
+// TestParts: a block of long texts is divided, and finds the same.
+func TestParts(t *testing.T) {
+	var texts []Text
+	for i := range 7 {
+		texts = append(texts, Text{fmt.Sprint("name", i), fmt.Sprint(i), strings.Repeat("some words ", 300_000) + fmt.Sprint("end", i)})
+	}
+	b := New(texts)
+	if len(b.parts) != 4 {
+		t.Errorf("%d parts, want 4", len(b.parts))
+	}
+	for _, needle := range []string{"name", "name6", "5", "end", "end3", "words some", "words end4", "nothing here"} {
+		compare(t, b, texts, needle)
+	}
+}
