@@ -1,6 +1,7 @@
 package readmodel
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -159,7 +160,7 @@ func (m *Model) updateTexts(list int, f func(*textBlocks)) {
 	f(&m.content.lists[list].texts)
 	v := *m.View()
 	l := *v.lists[list]
-	l.texts = l.texts.snapshot()
+	l.texts.blocks = slices.Clone(l.texts.blocks)
 	f(&l.texts)
 	v.lists[list] = &l
 	m.view.Store(&v)
