@@ -81,7 +81,6 @@
 // pages come from cacheable, which caches them.
 //
 // Next to this package are respond (how responses are sent), body (the JSON of entries), wire
-// (connections), upstream (status probes and avatars), site (pages), paste (the parsing of pasted
-// searches), verdict (the verdict on them) and admin (the
-// operators' listener).
+// (connections), upstream (status probes and avatars), site (pages), verdict (of the person check) and admin
+// (the operators' listener).
 package httpapi

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strconv"
@@ -9,7 +10,6 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/httpapi/internal/bounds"
-	"example.org/registry/httpapi/paste"
 	"example.org/registry/readmodel"
 )
 
@@ -49,12 +49,11 @@ func parseCheck(raw string) (readmodel.CheckQuery, error) {
 	return readmodel.CheckQuery{Search: search}, nil
 }
 
-// parsePerson reads the query string of the person check: the parameters of a check, with search as
-// pasted (httpapi/CONTRACT.md#pastes), and with an id next to it that belongs to the same text.
-// Both are read as people wrote them. Without both, the query is empty. It is a pure function.
+// parsePerson reads the query string of the person check on the site: one text in two fields, of any length that fits into
+// an address. Without both, the query is empty. It is a pure function.
 func parsePerson(raw string) (person, error) {
 	p := readParams(raw)
-	asked := person{id: p.trimmed("id"), text: p.trimmed("search")}
+	asked := person{id: p.trimmedTo("id", bounds.MaxQuery), text: p.trimmedTo("search", bounds.MaxQuery)}
 	return asked, p.err
 }
 
@@ -63,9 +62,16 @@ type person struct{ text, id string }
 
 func (p person) empty() bool { return p.text == "" && p.id == "" }
 
-// isSearch reports whether the check takes a turn among searches: all but a single id do.
-func (p person) isSearch() bool {
-	return p.text != "" && p.id != "" || !paste.SingleID(p.text+p.id)
+// check returns what the API is asked for the same text: the id, or else the text. It is empty if the API refuses them.
+func (p person) check() readmodel.CheckQuery {
+	if id, ok := events.ReadChatID(p.id); ok {
+		return readmodel.CheckQuery{ID: id}
+	}
+	q, err := parseCheck(url.Values{"search": {cmp.Or(p.text, p.id)}}.Encode())
+	if err != nil {
+		return readmodel.CheckQuery{}
+	}
+	return q
 }
 
 // parseDonation reads the donation's id from a query string. It is a pure function.

@@ -17,7 +17,6 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/httpapi/internal/bounds"
-	"example.org/registry/httpapi/paste"
 	"example.org/registry/httpapi/respond"
 	"example.org/registry/httpapi/site"
 	"example.org/registry/httpapi/upstream"
@@ -132,8 +131,7 @@ type Public struct {
 	bodies      *respond.Cache[query]
 	routeCount  uint8 // of cacheable routes; fixed after construction
 	upstreams   *upstream.Services
-	site        *site.Site // nil: none
-	pastes      *paste.Reader
+	site        *site.Site      // nil: none
 	sitePaths   map[string]bool // of pages; fixed after construction
 }
 
@@ -159,7 +157,6 @@ func NewPublic(cfg Config) (*Public, error) {
 		preflight:   respond.NewPreflight(),
 		sitePaths:   map[string]bool{},
 		rankedIndex: cfg.Ranked,
-		pastes:      paste.NewReader(paste.Config{BaseURL: cfg.BaseURL}),
 	}
 	if p.rankedIndex == nil {
 		p.rankedIndex = func() RankedIndex { return nil }

@@ -12,7 +12,6 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/httpapi/body"
-	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/httpapi/respond"
 	"example.org/registry/httpapi/site"
 	"example.org/registry/httpapi/verdict"
@@ -142,17 +141,17 @@ func (p *Public) checkPage() handler {
 		},
 		tag: func(at state, q *query) *respond.Tags {
 			content := at.view.CheckTag()
-			if !q.person.empty() && q.person.isSearch() {
-				content += p.indexTag(at.view)
+			if !q.person.empty() { // the answer says when it looked
+				content += "-" + strconv.FormatInt(looked(at).Unix(), 36)
 			}
 			return p.pageTags(content, at.staleSince)
 		},
 		build: func(ctx context.Context, at state, q *query, dst []byte) (_ []byte, err error) {
-			page := site.CheckPage{AsOf: at.staleSince}
+			page := site.CheckPage{Asked: cmp.Or(q.person.text, q.person.id), Looked: looked(at), AsOf: at.staleSince}
 			for i, l := range events.Lists() {
 				page.Entries[i] = at.view.NumEntries(l)
 			}
-			if !q.person.empty() {
+			if page.Asked != "" {
 				if err := p.decide(ctx, at.view, q.person, &page); err != nil {
 					return nil, err
 				}
@@ -162,63 +161,29 @@ func (p *Public) checkPage() handler {
 	})
 }
 
-// decide reads a paste and makes the verdict. Anything but a single id takes milliseconds, so it waits
-// for its turn; so does an id that many entries share.
+// looked returns the last moment at which the view was known to be complete, to the minute.
+func looked(at state) time.Time { return at.headers.Time.UTC().Truncate(time.Minute) }
+
+// decide makes the verdict, and asks the API's check of the same text. Anything but an id takes milliseconds, so it waits for
+// its turn; so does an id that many entries share.
 func (p *Public) decide(ctx context.Context, view *readmodel.View, asked person, page *site.CheckPage) error {
-	leave, err := p.searches.enter(ctx, asked.isSearch() || view.ManyWithID(asked.id))
+	page.API = asked.check()
+	leave, err := p.searches.enter(ctx, page.API.ID == "" || asked.text != "" && asked.id != "" || view.ManyWithID(page.API.ID))
 	if err != nil {
 		return err
 	}
 	defer leave()
-	page.Paste = p.pastes.Read(asked.text, asked.id)
-	found, err := verdict.Find(ctx, view, &page.Paste)
-	if err != nil {
+
+	if page.Verdict, err = verdict.Check(ctx, view, asked.text, asked.id); err != nil {
 		return err
 	}
-	v := verdict.Decide(p.pastes, &page.Paste, found)
-	for words := v.Words(); words != ""; words = v.Words() {
-		ranked, err := p.rankName(ctx, view, words)
-		if err != nil {
+	if page.API != (readmodel.CheckQuery{}) {
+		if page.Found, err = view.Check(ctx, page.API); err != nil {
 			return err
 		}
-		v.Rank(ranked)
 	}
-	page.Verdict = v
-	p.metrics.verdicts.WithLabelValues(string(v.Value)).Inc()
+	p.metrics.verdicts.WithLabelValues(string(page.Verdict.Value)).Inc()
 	return nil
-}
-
-// rankName asks ranked search for a name. It returns nil if ranked search is not available.
-func (p *Public) rankName(ctx context.Context, view *readmodel.View, words string) (*readmodel.RankedPage, error) {
-	index := p.rankedIndex()
-	if index == nil {
-		return nil, nil
-	}
-	defer index.Release()
-	within, cancel := context.WithTimeout(ctx, rankedWithin)
-	defer cancel()
-	page, err := index.Search(within, view, readmodel.RankedQuery{Words: words, Limit: bounds.MaxLimit})
-	switch {
-	case err == nil:
-		return &page, nil
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	}
-	return nil, nil
-}
-
-// indexTag is the part of a check's tag that names the index of ranked search, which may lag behind the
-// view.
-func (p *Public) indexTag(view *readmodel.View) string {
-	index := p.rankedIndex()
-	if index == nil {
-		return "-"
-	}
-	defer index.Release()
-	if index.Sequence() > view.Sequence() { // cannot be asked about this view
-		return "-"
-	}
-	return "-" + strconv.FormatUint(index.Sequence(), 36)
 }
 
 // staleAfter is the age of the data from which pages show it.

@@ -99,7 +99,7 @@ func TestPaidAlready(t *testing.T) {
 		}
 		for search, value := range map[string]string{
 			"100000000000000001": "accused", "ćma": "risk", "300000000000000001": "trusted", "ewa zaufana": "trusted-name",
-			"zen0n lotr": "caution", "600 700 800": "unchecked", "nikt taki": "none",
+			"zen0n lotr": "caution", "600 700 800": "unchecked", "712345678901234567": "none",
 		} {
 			pages[value] = w.check(t, readmodel.CheckQuery{Search: search})
 			if !strings.Contains(pages[value], `data-verdict="`+value+`"`) || !strings.Contains(pages[value], `href="#po-wplacie"`) {

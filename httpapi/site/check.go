@@ -1,90 +1,95 @@
 package site
 
 import (
-	"bytes"
-	"fmt"
-	"html/template"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
 	"example.org/registry/events"
 	"example.org/registry/httpapi/internal/bounds"
-	"example.org/registry/httpapi/paste"
 	"example.org/registry/httpapi/verdict"
 	"example.org/registry/readmodel"
 )
 
 // CheckPage is the content of the person check. All of it belongs to one view.
 type CheckPage struct {
-	Paste   paste.Paste // zero for the empty form
+	Asked   string // as typed; empty for the empty form
 	Verdict verdict.Verdict
-	Entries [events.NumLists]int // shown entries of each list, in the order of events.Lists
+	API     readmodel.CheckQuery  // what the API is asked for the same text; empty if it refuses the text
+	Found   readmodel.CheckResult // what the API finds
+	Entries [events.NumLists]int  // shown entries of each list, in the order of events.Lists
+	Looked  time.Time             // the last moment at which the view was known to be complete, to the minute
 	AsOf    time.Time
 }
 
 // checkView is the data of check.html.
 type checkView struct {
 	Form    string // action of the search form
-	Asked   string // the query as typed
-	Checked []checked
+	Asked   string
 	Counts  []string
+	Looked  time.Time
+	Total   string // entries that were looked through
 	Verdict verdictView
-	Advice  *advice       // nil if there is none for this verdict
-	AskID   *askID        // the field in the banner for a missing id, if any
-	Warning *warning      // to copy into a chat; nil if the verdict is no warning
-	Report  bool          // the person may have to be reported
-	Single  *single       // the entry, if only one decides
-	Appeal  *entry        // the entry whose appeal is shown next to the verdict
-	Alone   string        // a trusted person's id, to be checked alone
-	Exact   template.HTML // the deciding entries, if there are several
-	Differ  []differing
-	Others  template.HTML // other entries with exactly one of the names or ids
-	Partial template.HTML // entries whose name has the words of a text for which nothing was found
-	Spelled []string      // other spellings of it that find something
-	Rest    []option      // links to lists that may have more matches
-	Cut     bool          // more was found than fits on the page
-	ByID    bool          // the query is an id
-	Words   string        // for ranked search, if nothing was found; else empty
+	Single  *single // the entry, if only one decides
+	Alone   string  // an id in a caution, to be checked alone
+	AskID   *askID  // the field in the banner for an id, if any
+	Listed  []finding
+	Advice  *advice  // nil if there is none for this verdict
+	Appeal  *entry   // the entry whose appeal is shown next to the verdict
+	Warning *warning // to copy into a chat; nil if the verdict is no warning
+	Report  bool     // the person may have to be reported
+	ByID    bool
+	Same    *same  // nil if the API refuses the text
+	Words   string // for ranked search, if nothing was found
+}
+
+// single is the only deciding entry.
+type single struct {
+	*entry
+	Excerpt string
 }
 
 // askID is the field for an id.
 type askID struct {
 	Keep   string // the typed text, to be checked together with the id; may be empty
 	Server bool   // the id is a server's
-	Open   bool   // the steps to it are open
 }
 
-// single is the only deciding entry.
-type single struct {
-	*entry
-	Reason  template.HTML // complete; empty if it is longer than singleReason
-	Excerpt string        // instead of Reason
+// finding is a part of the text, and what it alone says.
+type finding struct {
+	Text  string
+	IsID  bool
+	Says  string
+	Class string // of its look
+	Rows  []*entry
 }
 
-// Room for the results of a check, in bytes. The rest is for the frame, the advice, and the paste
-// itself in every link.
-const (
-	checkRoom    = MaxPage - 48_000
-	differRoom   = 8_000
-	singleReason = 6_000
-)
+// same is what the API finds, in its order.
+type same struct {
+	Rows, Similar, Imitates []*entry
+	More                    []option // lists with more matches
+}
 
 // Check appends the page of the person check.
 func (s *Site) Check(dst []byte, p CheckPage) ([]byte, error) {
-	v := checkView{Form: "/", Asked: p.Paste.Asked}
 	page := Page{Title: "Sprawdź, zanim zapłacisz", Path: "/", AsOf: p.AsOf, Finds: true,
 		About: "Wpisz nick, ID, wzmiankę albo link do profilu i sprawdź, czy ktoś zgłosił to konto lub serwer jako oszustwo."}
-	if v.Asked == "" {
-		page.Canonical, page.Share = "/", &Share{Title: page.Title, About: page.About}
-		v.Counts = counts(p.Entries)
-	} else if err := s.answer(&v, &p); err != nil {
-		return dst, err
-	} else {
-		share := shareOf(&p.Verdict, v.Single)
-		page.Answers, page.Title, page.About, page.Share = true, v.Verdict.Title, share.About, &share
+	if p.Asked == "" {
+		page.Canonical, page.Data = "/", checkView{Form: "/", Counts: counts(p.Entries)}
+		return s.Append(dst, "check", page)
 	}
-	page.Data = v
+
+	v, err := s.answer(&p)
+	if err != nil {
+		return dst, err
+	}
+	page.Answers, page.Data, page.Title = true, v, v.Verdict.Title
+	page.About = "Otwórz, żeby zobaczyć wynik. Zawsze porównaj ID konta."
+	page.Share = &Share{Title: v.Verdict.Title, About: page.About}
+	if p.Verdict.Value == verdict.Trusted { // a chat is no place to vouch for anybody
+		page.Share.Title = "Sprawdź to ID w rejestrze"
+	}
 	return s.Append(dst, "check", page)
 }
 
@@ -96,218 +101,156 @@ func counts(n [events.NumLists]int) (said []string) {
 	return said
 }
 
-// answer fills in the results.
-func (s *Site) answer(v *checkView, p *CheckPage) (err error) {
-	found := sortHits(p)
-	v.Verdict = wording(&p.Verdict, &p.Paste, found.main)
-	v.Checked, v.Alone = checkedOf(&p.Verdict, &p.Paste), p.Verdict.Alone
-	v.ByID = slices.ContainsFunc(p.Verdict.Findings, func(f verdict.Finding) bool { return f.IsID() })
-	if !v.ByID || p.Verdict.Reason == verdict.OneDigitOff {
-		v.AskID = missingID(p, found.server())
+// answer makes the view of a check.
+func (s *Site) answer(p *CheckPage) (v checkView, err error) {
+	v = checkView{Form: "/", Asked: p.Asked, Looked: p.Looked, Verdict: wording(&p.Verdict), Alone: p.Verdict.Alone}
+	total := 0
+	for _, n := range p.Entries {
+		total += n
 	}
-	v.Advice, v.Report = s.adviceFor(v.Verdict.Class, found.server()), p.Verdict.Value.FoundNobody()
-	if v.Differ, err = differences(found.near); err != nil {
-		return err
-	}
-	return s.show(v, p, found)
-}
+	v.Total = number(total)
 
-// missingID returns the field for the id that a paste lacks. It omits parts that are not checked,
-// since those would hide the answer to the id.
-func missingID(p *CheckPage, server bool) *askID {
-	if p.Verdict.Value == verdict.Unchecked {
-		kind := p.Paste.Kind()
-		return &askID{Server: kind == paste.Invitation, Open: kind == paste.Invitation || kind == paste.Message || kind == paste.Place}
-	}
-	return &askID{Keep: p.Paste.Asked, Server: server}
-}
-
-// server reports whether all accused in the verdict are servers.
-func (h *hits) server() bool {
-	accused, servers := 0, 0
-	count := func(r *readmodel.Row) {
-		if !r.List().Trusted() {
-			accused++
-		}
-		if r.List() == events.Servers {
-			servers++
-		}
-	}
-	for _, r := range slices.Concat(h.main, h.others) {
-		count(r)
-	}
-	for _, n := range h.near {
-		count(n.row)
-	}
-	return servers > 0 && servers == accused
-}
-
-// hits is the result of a verdict, the most severe first.
-type hits struct {
-	main   []*readmodel.Row // entries that the verdict is about
-	others []*readmodel.Row // other entries with exactly one of the names or ids
-	near   []near           // entries whose name is only near the typed one
-}
-
-// near is an entry, and the typed name, which differs from the entry's.
-type near struct {
-	row   *readmodel.Row
-	typed string
-}
-
-// sortHits sorts the entries of a verdict by their role, each once.
-func sortHits(p *CheckPage) (h hits) {
-	seen := map[*readmodel.Row]bool{}
-	each := func(f func(of *verdict.Finding, hit *verdict.Hit)) {
-		for i := range p.Verdict.Findings {
-			of := &p.Verdict.Findings[i]
-			for j := range of.Hits {
-				if hit := &of.Hits[j]; !seen[hit.Row] {
-					f(of, hit)
-				}
-			}
-		}
-	}
-	each(func(of *verdict.Finding, hit *verdict.Hit) {
-		if p.Verdict.About(of, hit) {
-			seen[hit.Row] = true
-			h.main = append(h.main, hit.Row)
-		}
-	})
-	each(func(_ *verdict.Finding, hit *verdict.Hit) {
-		if hit.Same {
-			seen[hit.Row] = true
-			h.others = append(h.others, hit.Row)
-		}
-	})
-	each(func(_ *verdict.Finding, hit *verdict.Hit) {
-		seen[hit.Row] = true
-		h.near = append(h.near, near{hit.Row, hit.As})
-	})
-	slices.SortStableFunc(h.main, graver)
-	slices.SortStableFunc(h.others, graver)
-	slices.SortStableFunc(h.near, func(a, b near) int { return graver(a.row, b.row) })
-	return h
-}
-
-// show renders the results that fit, the most important first.
-func (s *Site) show(v *checkView, p *CheckPage, found hits) (err error) {
-	room := checkRoom
-	if len(v.Differ) > 0 {
-		room -= differRoom
-	}
-	if len(found.main) == 1 {
-		if v.Single, err = s.single(found.main[0]); err != nil {
-			return err
+	// Who was found.
+	if len(p.Verdict.Rows) == 1 {
+		if v.Single, err = s.single(p.Verdict.Rows[0]); err != nil {
+			return v, err
 		}
 		if v.Single.Accused() {
 			v.Appeal = v.Single.entry
 		}
-		room -= len(v.Single.Reason)
-		found.main = nil
 	}
-	for _, part := range []struct {
-		found []*readmodel.Row
-		into  *template.HTML
-		rows  bool // one line each
-	}{{found.main, &v.Exact, false}, {found.others, &v.Others, true}, {p.Verdict.Others, &v.Partial, true}} {
-		n := len(part.found)
-		if part.rows {
-			n = min(n, maxRows)
+	if v.Listed, err = s.findings(&p.Verdict, v.Single); err != nil {
+		return v, err
+	}
+	if v.Same, err = s.same(p); err != nil {
+		return v, err
+	}
+
+	// What to do next.
+	byID := p.Verdict.Reason == verdict.ByID
+	v.ByID = byID || slices.ContainsFunc(p.Verdict.Findings, func(f verdict.Finding) bool { return f.IsID() })
+	if !v.ByID || p.Verdict.Reason == verdict.OneDigitOff {
+		v.AskID = &askID{Keep: p.Asked, Server: areServers(&p.Verdict)}
+		if p.Verdict.Value == verdict.Unchecked { // other text would hide the answer to the id
+			v.AskID.Keep = ""
 		}
-		var shown int
-		*part.into, shown, err = fill(n, room, func(into *bytes.Buffer, i int) error {
-			if part.rows {
-				return s.row(into, part.found[i])
-			}
-			return s.item(into, part.found[i], true)
-		})
-		if err != nil {
-			return err
-		}
-		v.Cut = v.Cut || shown < len(part.found)
-		room -= len(*part.into)
 	}
-	v.Rest = truncatedLists(p, v.Cut)
-	if v.Verdict.Value == verdict.None && !v.ByID && utf8.RuneCountInString(v.Asked) <= bounds.MaxSearch {
-		v.Words = v.Asked
+	v.Advice = s.adviceFor(v.Verdict.Class, areServers(&p.Verdict))
+	v.Warning = warningOf(p.Verdict.Value, byID, p.Verdict.Rows)
+	v.Report = p.Verdict.Value == verdict.None || p.Verdict.Value == verdict.Unchecked
+	if v.Report && !v.ByID && utf8.RuneCountInString(p.Asked) <= bounds.MaxSearch {
+		v.Words = p.Asked
 	}
-	v.Spelled = p.Verdict.Spellings
-	v.Warning = warningOf(&p.Verdict, v.Single)
-	return nil
+	return v, nil
 }
 
-// maxRows is how many entries a check shows that do not decide.
-const maxRows = 10
+// areServers reports whether all accused that were found are servers.
+func areServers(v *verdict.Verdict) (are bool) {
+	for _, f := range v.Findings {
+		for _, r := range f.Rows {
+			if r.List() == events.Scammers {
+				return false
+			}
+			are = are || r.List() == events.Servers
+		}
+	}
+	return are
+}
 
-// single renders the only deciding entry. If the reason is too long for the answer, it is on the
-// entry's page.
 func (s *Site) single(r *readmodel.Row) (*single, error) {
 	e, err := s.entry(r)
 	if err != nil {
 		return nil, err
 	}
-	v := &single{entry: e}
-	if v.Excerpt = excerpt(e.DescHTML); len(e.DescHTML) <= singleReason {
-		if whole := shown(e.DescHTML); len(whole) <= singleReason {
-			v.Reason, v.Excerpt = whole, ""
-		}
-	}
-	return v, nil
+	return &single{e, excerpt(e.DescHTML)}, nil
 }
 
-// truncatedLists returns the lists that may have more matches.
-func truncatedLists(p *CheckPage, cut bool) (lists []option) {
-	add := func(l events.List, id, name string) {
-		link := listLink(readmodel.ListQuery{List: l, ID: id, Search: name, Limit: bounds.DefaultLimit})
-		if text := wordsOf(l).Title; !slices.ContainsFunc(lists, func(o option) bool { return o.Text == text }) {
-			lists = append(lists, option{Value: link, Text: text})
-		}
-	}
-	for _, f := range p.Verdict.Findings {
-		var n [events.NumLists]int
-		for _, h := range f.Hits {
-			if i, ok := h.Row.List().Index(); ok {
-				n[i]++
-			}
-		}
-		for i, l := range events.Lists() {
-			if f.Number == "" && (n[i] >= readmodel.MaxGroup || cut && n[i] > 0) {
-				add(l, f.ID, f.Name)
-			}
-		}
-	}
-	return lists
-}
+// maxFindings is how many parts of a text a page lists, each with at most readmodel.MaxGroup entries.
+const maxFindings = 30
 
-// differing is an entry whose name is near the typed one. The differing characters are marked in
-// both.
-type differing struct {
-	Asked, Name template.HTML
-	ChatID      string
-	Link        string
-	Why         string
-	Status      string
-	Class       string
-}
+// findings lists what was found, the most severe first, unless it is only the deciding entry.
+func (s *Site) findings(v *verdict.Verdict, only *single) (all []finding, err error) {
+	found := slices.Clone(v.Findings)
+	slices.SortStableFunc(found, func(a, b verdict.Finding) int { return gravest(a.Rows) - gravest(b.Rows) })
+	if only != nil && len(found) == 1 && len(found[0].Rows) == 1 {
+		return nil, nil
+	}
 
-// differences returns the differences that fit.
-func differences(nears []near) (all []differing, err error) {
-	room := differRoom
-	for _, n := range nears {
-		public, err := n.row.Public()
-		if err != nil {
-			return nil, fmt.Errorf("site: %w", err)
+	for _, f := range found[:min(len(found), maxFindings)] {
+		one := finding{Text: f.Text, IsID: f.IsID(), Says: saysOf(&f), Class: "none"}
+		if !f.IsID() {
+			one.Text = shownName(f.Text)
 		}
-		d := differing{
-			ChatID: public.ChatID, Link: EntryPath(n.row.List(), n.row.ID()), Why: why(n.typed, public.Name),
-			Status: gradeOf(n.row).Status, Class: gradeOf(n.row).Class,
+		if gravity := gravest(f.Rows); gravity < ungraded {
+			one.Class = grades()[gravity].Class
 		}
-		d.Asked, d.Name = markDifferences(n.typed, public.Name)
-		if room -= len(d.Asked) + len(d.Name) + 2*len(d.ChatID) + 600; room < 0 && len(all) > 0 {
-			return all, nil
+		if one.Class == "legit" { // only the banner vouches
+			one.Class = "name"
 		}
-		all = append(all, d)
+		rows := slices.SortedStableFunc(slices.Values(f.Rows), func(a, b *readmodel.Row) int { return gravity(a) - gravity(b) })
+		if one.Rows, err = s.entries(rows[:min(len(rows), readmodel.MaxGroup)]); err != nil {
+			return nil, err
+		}
+		all = append(all, one)
 	}
 	return all, nil
+}
+
+// same returns what the API finds for the same text, so that the page never hides it.
+func (s *Site) same(p *CheckPage) (*same, error) {
+	if p.API == (readmodel.CheckQuery{}) {
+		return nil, nil
+	}
+	var v same
+	for _, groups := range []struct {
+		found []readmodel.Group
+		into  *[]*entry
+	}{{p.Found.Groups, &v.Rows}, {p.Found.Similar, &v.Similar}, {[]readmodel.Group{{Rows: p.Found.Imitates}}, &v.Imitates}} {
+		for _, g := range groups.found {
+			rows, err := s.entries(g.Rows)
+			if err != nil {
+				return nil, err
+			}
+			*groups.into = append(*groups.into, rows...)
+		}
+	}
+	for _, g := range p.Found.Groups {
+		if len(g.Rows) >= readmodel.MaxGroup {
+			link := listLink(readmodel.ListQuery{List: g.List, ID: p.API.ID, Search: p.API.Search, Limit: bounds.DefaultLimit})
+			v.More = append(v.More, option{Value: link, Text: wordsOf(g.List).Title})
+		}
+	}
+	return &v, nil
+}
+
+func (s *Site) entries(rows []*readmodel.Row) (all []*entry, err error) {
+	for _, r := range rows {
+		e, err := s.entry(r)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// warning is the content of a button that copies it for a chat: a text, and a link to the current state. It has no name,
+// since a name may be chosen to ping people, or to be a link.
+type warning struct{ Text, Link string }
+
+// warningOf returns the warning of accused, or nil if there is no address of them without a name.
+func warningOf(value verdict.Value, byID bool, rows []*readmodel.Row) *warning {
+	if value != verdict.Accused && value != verdict.Risk || len(rows) == 0 || len(rows) > 1 && !byID {
+		return nil
+	}
+	r := rows[0]
+	w := warning{Text: listed(value, byID, rows) + ".", Link: EntryPath(r.List(), r.ID())}
+	if len(rows) > 1 {
+		w.Link = "/?id=" + r.ChatID()
+	}
+	if strings.Trim(r.ChatID(), "0123456789") == "" {
+		w.Text += " ID: " + r.ChatID() + "."
+	}
+	w.Text += " Porównaj ID, zanim zapłacisz:"
+	return &w
 }

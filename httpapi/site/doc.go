@@ -4,8 +4,8 @@
 //
 // # Promises
 //
-//   - A page is one response of at most [MaxPage] bytes. If something does not fit, the page links to
-//     it. The page of an entry may be larger: it shows the whole reason, whose HTML readmodel bounds
+//   - A page is one response of at most [MaxPage] bytes, but for what a check finds. If something does not fit, the
+//     page links to it. The page of an entry may be larger: it shows the whole reason, whose HTML readmodel bounds
 //     (reason.MaxHTML).
 //   - Data of events is text, except for reasons, whose HTML is what readmodel's renderer allows.
 //   - A page is a function of its query, of its content and of the site's Version; so its entity tag
@@ -35,9 +35,8 @@
 //
 // site.go has the templates, the frame and the assets; list.go, check.go, entrypage.go, status.go,
 // about.go and failure.go are a page each (httpapi makes those for developers); verdict.go puts the
-// result of a check into words, advice.go has the advice, differ.go the differing letters of two
-// names; entry.go renders one entry among others; share.go
-// makes previews of links in chats, and the warning to copy; appeals.go has the address for
+// result of a check into words, advice.go has the advice; entry.go renders one entry among others;
+// share.go has the preview of links in chats; appeals.go has the address for
 // appeals; reason.go shows a reason, or makes an excerpt of it; polish.go has Polish numbers
 // and dates. Start with [Site.Append], then list.go and the template of the same name.
 package site

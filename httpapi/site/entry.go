@@ -31,19 +31,15 @@ type grade struct {
 	Meaning  string // in a sentence
 	on, from string // the list, after "na" and after "z"
 	call     string // begins an answer
-	noun     forms
 }
 
 // grades returns the grades, the most severe first.
 func grades() [3]grade {
 	return [...]grade{
-		{"scam", "Potwierdzone", "zgłoszenie potwierdzone", "Moderacja potwierdziła to zgłoszenie.", "liście oszustów", "listy oszustów", "Uwaga! ",
-			forms{"potwierdzone zgłoszenie", "potwierdzone zgłoszenia", "potwierdzonych zgłoszeń"}},
-		{"risk", "Niesprawdzone", "zgłoszenie niesprawdzone", "Jest zgłoszenie, ale moderacja jeszcze go nie sprawdziła.", "liście ryzyka", "listy ryzyka", "Ostrożnie! ",
-			forms{"niesprawdzone zgłoszenie", "niesprawdzone zgłoszenia", "niesprawdzonych zgłoszeń"}},
+		{"scam", "Potwierdzone", "zgłoszenie potwierdzone", "Moderacja potwierdziła to zgłoszenie.", "liście oszustów", "listy oszustów", "Uwaga! "},
+		{"risk", "Niesprawdzone", "zgłoszenie niesprawdzone", "Jest zgłoszenie, ale moderacja jeszcze go nie sprawdziła.", "liście ryzyka", "listy ryzyka", "Ostrożnie! "},
 		{"legit", "Zaufana osoba", "osoba zaufana",
-			"Moderacja nie miała zastrzeżeń do tego konta w dniu wpisu. Sama transakcja nadal jest na Twoje ryzyko.", "liście zaufanych", "listy zaufanych", "",
-			forms{"zaufana osoba", "zaufane osoby", "zaufanych osób"}},
+			"Moderacja nie miała zastrzeżeń do tego konta w dniu wpisu. Sama transakcja nadal jest na Twoje ryzyko.", "liście zaufanych", "listy zaufanych", ""},
 	}
 }
 
@@ -58,7 +54,17 @@ func gravity(r *readmodel.Row) int {
 	return 1
 }
 
-func graver(a, b *readmodel.Row) int { return gravity(a) - gravity(b) }
+// ungraded is the gravity of no entry.
+const ungraded = 3
+
+// gravest returns the gravity of the gravest of some entries.
+func gravest(rows []*readmodel.Row) int {
+	worst := ungraded
+	for _, r := range rows {
+		worst = min(worst, gravity(r))
+	}
+	return worst
+}
 
 func gradeOf(r *readmodel.Row) grade { return grades()[gravity(r)] }
 

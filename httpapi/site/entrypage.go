@@ -40,9 +40,11 @@ func (s *Site) Entry(dst []byte, p EntryPage) ([]byte, error) {
 	}
 	v := entryView{entry: e, Form: "/", Words: wordsOf(e.List), Address: s.absolute(e.Path())}
 	v.Title, v.Advice, v.Reason = e.onList(e.Server()), s.adviceFor(e.Class, e.Server()), shown(e.DescHTML)
-	listed, of := verdict.Verdict{Value: valueOf(e.Class), Reason: verdict.ByID}, &single{entry: e}
-	v.Warning = warningOf(&listed, of)
-	share := shareOf(&listed, of)
+	v.Warning = warningOf(valueOf(e.Class), true, []*readmodel.Row{p.Row})
+	share := Share{Title: v.Title, About: "Otwórz i porównaj całe ID: link niczego nie dowodzi."}
+	if !e.Accused() { // a chat is no place to vouch for anybody
+		share.Title = "Sprawdź to ID w rejestrze"
+	}
 	return s.Append(dst, "entry", Page{
 		Title: e.Name + " – " + e.standing, AsOf: p.AsOf, Finds: true, Named: true, Canonical: e.Path(), Data: v,
 		About: share.About, Share: &share, Answers: true,
@@ -117,26 +119,13 @@ func fill(n, room int, render func(into *bytes.Buffer, i int) error) (body templ
 }
 
 // item renders an entry among others: the beginning of its reason as text, and a link to its page.
-// For an accused entry it may show where to appeal.
-func (s *Site) item(into *bytes.Buffer, r *readmodel.Row, appeals bool) error {
+func (s *Site) item(into *bytes.Buffer, r *readmodel.Row) error {
 	e, err := s.entry(r)
 	if err != nil {
 		return err
 	}
-	i := item{e, excerpt(e.DescHTML), appeals && e.Accused()}
+	i := item{e, excerpt(e.DescHTML)}
 	if err := s.items.Execute(into, &i); err != nil {
-		return fmt.Errorf("site: entry %s: %w", e.ID, err)
-	}
-	return nil
-}
-
-// row renders an entry in a line, with a link to its page.
-func (s *Site) row(into *bytes.Buffer, r *readmodel.Row) error {
-	e, err := s.entry(r)
-	if err != nil {
-		return err
-	}
-	if err := s.rows.Execute(into, e); err != nil {
 		return fmt.Errorf("site: entry %s: %w", e.ID, err)
 	}
 	return nil
@@ -145,6 +134,5 @@ func (s *Site) row(into *bytes.Buffer, r *readmodel.Row) error {
 // item is the data of _item.html.
 type item struct {
 	*entry
-	Excerpt    string
-	Appealable bool
+	Excerpt string
 }

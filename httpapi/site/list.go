@@ -89,7 +89,7 @@ func (s *Site) List(dst []byte, p ListPage) ([]byte, error) {
 	var shown int
 	var err error
 	v.Entries, shown, err = fill(len(p.Found.Rows), entryRoom, func(into *bytes.Buffer, i int) error {
-		return s.item(into, p.Found.Rows[i], false)
+		return s.item(into, p.Found.Rows[i])
 	})
 	if err != nil {
 		return dst, err

@@ -67,7 +67,6 @@ type Site struct {
 	appeals Appeals
 	pages   map[string]*template.Template
 	items   *template.Template // an entry among others
-	rows    *template.Template // an entry among others, in a line
 	advice  map[string]advice  // by class of verdict
 	about   aboutView
 	assets  map[string]Asset
@@ -143,7 +142,6 @@ func New(cfg Config) (*Site, error) {
 		return nil, fmt.Errorf("site: %w", err)
 	}
 	s.items = alone.Lookup("item")
-	s.rows = alone.Lookup("row")
 	s.version = s.fingerprint()
 	return s, nil
 }
@@ -231,7 +229,6 @@ func (s *Site) funcs() template.FuncMap {
 		"moment":    moment,
 		"listPaths": listPaths,
 		"maxSearch": func() int { return bounds.MaxSearch },
-		"maxValue":  func() int { return bounds.MaxValue },
 	}
 }
 

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"net/http"
@@ -18,7 +19,6 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/httpapi/internal/bounds"
-	"example.org/registry/httpapi/paste"
 	"example.org/registry/httpapi/verdict"
 	"example.org/registry/readmodel"
 	"example.org/registry/readmodel/reason"
@@ -70,17 +70,16 @@ func (w *world) entry(t testing.TB, l events.List, id string) string {
 
 func (w *world) check(t testing.TB, q readmodel.CheckQuery) string {
 	t.Helper()
-	p := CheckPage{}
+	p := CheckPage{Asked: cmp.Or(q.Search, q.ID), Looked: time.Date(2026, 3, 1, 10, 15, 0, 0, time.UTC), API: q}
 	for i, l := range events.Lists() {
 		p.Entries[i] = w.view.NumEntries(l)
 	}
-	if q != (readmodel.CheckQuery{}) {
-		rd := paste.NewReader(paste.Config{})
-		p.Paste = rd.Read(q.Search, q.ID)
-		found, err := verdict.Find(context.Background(), w.view, &p.Paste)
+	if p.Asked != "" {
+		var err error
+		p.Verdict, err = verdict.Check(t.Context(), w.view, q.Search, q.ID)
 		require.NoError(t, err)
-		p.Verdict = verdict.Decide(rd, &p.Paste, found)
-		p.Verdict.Rank(&readmodel.RankedPage{})
+		p.Found, err = w.view.Check(t.Context(), q)
+		require.NoError(t, err)
 	}
 	page, err := w.site.Check(nil, p)
 	require.NoError(t, err)

@@ -20,5 +20,5 @@ var Questions = []site.Question{
 	{Text: "nazwa osoby zaufanej", Asked: "Ostatni Joystick"},
 	{Text: "nazwa podobna do oszusta", Asked: "Pł0mienny_Młynarz64"},
 	{Text: "numer telefonu", Asked: "600 700 800"},
-	{Text: "ktoś, kogo nie ma", Asked: "zupelnie.nikt"},
+	{Text: "ID, którego nie ma", Asked: "712345678901234567"},
 }
