@@ -52,7 +52,7 @@ type textBlocks struct {
 
 // apply marks the slot of a change, unless the change leaves the text as it was.
 func (t *textBlocks) apply(ch rowChange) {
-	if ch.old != nil && ch.row != nil && ch.old.text == ch.row.text {
+	if ch.old != nil && ch.row != nil && ch.old.text == ch.row.text && ch.old.keys == ch.row.keys {
 		return
 	}
 	slot := int(ch.ref().Slot())
@@ -93,9 +93,12 @@ func (t *textBlocks) find(block int, q *textQuery, rows *cowSlice[*Row], bits bi
 
 	var found textblock.Rows
 	if b.index != nil {
-		if q.names {
+		switch q.part {
+		case keyText:
+			b.index.Keys(q.needle, &found)
+		case nameText:
 			b.index.Names(q.needle, &found)
-		} else {
+		default:
 			b.index.All(q.needle, matches, &found)
 		}
 	}
@@ -117,7 +120,10 @@ func (t *textBlocks) texts(block int, rows *cowSlice[*Row]) []textblock.Text {
 	all := make([]textblock.Text, t.size)
 	for slot := range all {
 		if r := rows.get(uint32(block*t.size + slot)); r != nil {
-			all[slot] = textblock.Text{Name: r.folded, ChatID: r.foldedChat(), Reason: r.text[len(r.names)+1:]}
+			all[slot] = textblock.Text{Name: r.folded, ChatID: r.foldedChat(), Reason: r.text[len(r.names)+1:], Keys: r.keys.Shape}
+			if r.keys.Folded != r.keys.Shape {
+				all[slot].Keys += "\n" + r.keys.Folded
+			}
 		}
 	}
 	return all

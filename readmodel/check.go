@@ -72,16 +72,53 @@ func withoutHandle(text string) string {
 }
 
 func (v *View) checkText(ctx context.Context, text string) (CheckResult, error) {
-	look := ranking{needle: fold(text)}
-	similar, imitated, err := v.similar(ctx, newSimilarQuery(text, look.needle), &look)
-	if err != nil {
-		return CheckResult{}, err
+	needle := fold(text)
+	similarTo := newSimilarQuery(text, needle)
+	var results, similar rowsByList
+	for list := range v.lists {
+		queries := []textQuery{{list, nameText, needle}}
+		rank := func(r *Row) int { return r.rank(needle) }
+		var err error
+		if results[list], err = v.best(ctx, list, queries, rank); err != nil {
+			return CheckResult{}, err
+		}
+		if similar[list], err = v.best(ctx, list, similarTo.queries(list), similarTo.rank); err != nil {
+			return CheckResult{}, err
+		}
 	}
-	matching, err := v.checkName(ctx, &look)
-	if err != nil {
-		return CheckResult{}, err
+
+	trusted := listIndex(events.Legit)
+	imitated := similar[trusted]
+	similar[trusted] = nil
+	return CheckResult{grouped(results), grouped(similar), imitated}, nil
+}
+
+// best returns the best of the shown rows of a list that match one of the queries: by rank, newest first
+// within one. A rank of noRank is none. Its only error is ctx's.
+func (v *View) best(ctx context.Context, list int, queries []textQuery, rank func(*Row) int) ([]*Row, error) {
+	if len(queries) == 0 {
+		return nil, nil
 	}
-	return CheckResult{grouped(matching), grouped(similar), imitated}, nil
+	l := v.lists[list]
+	found := v.memory.takeBits(len(l.rows.chunks) * chunkLen)
+	defer v.memory.bits.Put(found)
+	for i := range queries {
+		if err := l.find(ctx, &queries[i], *found); err != nil {
+			return nil, err
+		}
+	}
+
+	var ranks [noRank][]*Row
+	found.each(func(slot uint32) {
+		r := l.rows.get(slot)
+		if !r.shown() {
+			return
+		}
+		if at := rank(r); at != noRank {
+			ranks[at] = keepNewest(ranks[at], r)
+		}
+	})
+	return firstOf(ranks[:]), nil
 }
 
 // rowsByList holds rows of every list, in the order of events.Lists.
@@ -105,58 +142,6 @@ func (v *View) checkID(id string) (found rowsByList) {
 	return found
 }
 
-func (v *View) checkName(ctx context.Context, look *ranking) (found rowsByList, err error) {
-	others := 0
-	for i, l := range events.Lists() {
-		if l.Trusted() && others > 0 {
-			break
-		}
-		if found[i], err = v.bestMatches(ctx, i, look); err != nil {
-			return rowsByList{}, err
-		}
-		others += len(found[i])
-	}
-	return found, nil
-}
-
-// bestMatches returns the list's best matches of name or chat id, newest first within a rank. Its
-// only error is ctx's.
-func (v *View) bestMatches(ctx context.Context, list int, look *ranking) ([]*Row, error) {
-	m, err := v.matching(ctx, textQuery{list, true, look.needle})
-	if err != nil {
-		return nil, err
-	}
-	defer v.memory.bits.Put(m.bits)
-	rows := &v.lists[list].rows
-	m.bits.each(func(slot uint32) { look.add(rows.get(slot)) })
-	return look.best(list), nil
-}
-
-// ranking finds the best of many rows.
-type ranking struct {
-	needle string
-	seen   func(r *Row, matches bool) // called with each row, unless it is nil
-	ranks  [events.NumLists][numRanks][]*Row
-}
-
-// add adds a row, unless it is nil or not shown. It may be added twice.
-func (l *ranking) add(r *Row) {
-	if r == nil || !r.shown() {
-		return
-	}
-	rank, ok := r.rank(l.needle)
-	if ok {
-		of := &l.ranks[r.list][rank]
-		*of = keepNewest(*of, r)
-	}
-	if l.seen != nil {
-		l.seen(r, ok)
-	}
-}
-
-// best returns the best rows of a list, newest first within a rank.
-func (l *ranking) best(list int) []*Row { return firstOf(l.ranks[list][:]) }
-
 // The ranks of a match, best first (httpapi/CONTRACT.md#check).
 const (
 	rankIDEqual = iota
@@ -164,27 +149,23 @@ const (
 	rankNameStarts
 	rankNameContains
 	rankIDContains
-	numRanks
+	noRank
 )
 
-// rank returns how well the row's name or chat id matches the folded needle; ok is false if neither
-// matches.
-func (r *Row) rank(needle string) (rank int, ok bool) {
-	if !strings.Contains(r.names, needle) {
-		return 0, false
-	}
+// rank returns how well the row's name or chat id, one of which contains the folded needle, matches it.
+func (r *Row) rank(needle string) int {
 	name := r.folded
 	switch {
 	case r.foldedChat() == needle:
-		return rankIDEqual, true
+		return rankIDEqual
 	case name == needle:
-		return rankNameEqual, true
+		return rankNameEqual
 	case strings.HasPrefix(name, needle):
-		return rankNameStarts, true
+		return rankNameStarts
 	case strings.Contains(name, needle):
-		return rankNameContains, true
+		return rankNameContains
 	default:
-		return rankIDContains, true
+		return rankIDContains
 	}
 }
 

@@ -76,8 +76,8 @@
 // maps newer symbols to positions among the older ones; otherwise every name that starts with a
 // newer emoji would sort after ż.
 //
-// Similar names are found by look-alike key (package lookalike): a tree of the keys' grams selects
-// the rows to compare (similarIndex), since comparing every row takes 160 ms at 1,000,000 entries.
+// Similar names are found by look-alike key (package lookalike), which the blocks of the text index have
+// beside the names. The person check looks names up exactly, by their hashes (who.go).
 //
 // A text search computes a set: the slots of the rows whose text contains the needle. View.matching
 // asks the blocks of the text index, and looks at every row that has changed since its block was made. The
@@ -88,9 +88,9 @@
 //   - record.go, render.go, row.go: from an event to a row. Package reason: its Markdown.
 //   - model.go: Apply, and the view it publishes. content.go, catalog.go, tombstones.go: the
 //     content.
-//   - facet.go: the facets. similar.go, chatids.go, ranges.go, feed.go, changes.go: one
-//     each, with the queries that it answers; who.go: more queries on similar names.
-//   - view.go, list.go, check.go, ranking.go: queries. search.go: text search in a view.
+//   - facet.go: the facets. who.go, chatids.go, ranges.go, feed.go, changes.go: one
+//     each, with the queries that it answers.
+//   - view.go, list.go, check.go, similar.go, ranking.go: queries. search.go: text search in a view.
 //   - blocks.go, indexer.go and package textblock: the text index.
 //   - lookup.go, cowslice.go and package btree: the data structures that the owner shares with
 //     views.

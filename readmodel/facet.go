@@ -22,7 +22,7 @@ type facet interface {
 // so that no CPU idles at the end of a bulk.
 func newFacets(c *content) []facet {
 	return []facet{
-		newSimilarIndex(c),
+		newNameIndex(c),
 		newChatIDs(c),
 		&feed{content: c},
 		&feedDigest{content: c},

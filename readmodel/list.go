@@ -93,7 +93,7 @@ func (v *View) listPage(ctx context.Context, q *ListQuery, t *Totals) (p Page, e
 		p, counts = v.pageWithID(l, q)
 		count = counts.count
 	case q.Search != "":
-		m, err := v.matching(ctx, textQuery{list: listIndex(q.List), needle: fold(q.Search)})
+		m, err := v.matching(ctx, textQuery{listIndex(q.List), allText, fold(q.Search)})
 		if err != nil {
 			return p, err
 		}

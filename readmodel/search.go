@@ -10,17 +10,30 @@ import (
 
 // textQuery asks which rows of a list have a text that contains a needle.
 type textQuery struct {
-	list   int    // index in events.Lists
-	names  bool   // only in name and chat id
-	needle string // folded, not empty
+	list   int // index in events.Lists
+	part   textPart
+	needle string // not empty
 }
+
+// textPart is the part of a row's text that a query is for.
+type textPart uint8
+
+const (
+	allText  textPart = iota // folded name, chat id and reason
+	nameText                 // folded name and chat id
+	keyText                  // a look-alike key, with a line feed around it
+)
 
 // matches reports whether the row's text contains the needle.
 func (q *textQuery) matches(r *Row) bool {
-	if q.names {
+	switch q.part {
+	case keyText:
+		return strings.Contains("\n"+r.keys.Shape+"\n", q.needle) || strings.Contains("\n"+r.keys.Folded+"\n", q.needle)
+	case nameText:
 		return strings.Contains(r.names, q.needle)
+	default:
+		return strings.Contains(r.text, q.needle)
 	}
-	return strings.Contains(r.text, q.needle)
 }
 
 // searchMemory is memory for searches, which a Model shares with all its views.
@@ -64,14 +77,22 @@ func (b bitset) each(f func(slot uint32)) {
 func (v *View) matching(ctx context.Context, q textQuery) (matchSet, error) {
 	l := v.lists[q.list]
 	bits := v.memory.takeBits(len(l.rows.chunks) * chunkLen)
-	for block := range l.texts.blocks {
-		if ctx.Err() != nil {
-			v.memory.bits.Put(bits)
-			return matchSet{}, ctx.Err()
-		}
-		l.texts.find(block, &q, &l.rows, *bits)
+	if err := l.find(ctx, &q, *bits); err != nil {
+		v.memory.bits.Put(bits)
+		return matchSet{}, err
 	}
 	return matchSet{bits, l.countFilters(*bits)}, nil
+}
+
+// find adds the rows that match q. Its only error is ctx's.
+func (l *listView) find(ctx context.Context, q *textQuery, bits bitset) error {
+	for block := range l.texts.blocks {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		l.texts.find(block, q, &l.rows, bits)
+	}
+	return nil
 }
 
 // matchSet is the result of a text search before filters, order and page.

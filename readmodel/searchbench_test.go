@@ -99,6 +99,11 @@ func BenchmarkCheck(b *testing.B) {
 			v, r := m.View(), rand.New(rand.NewPCG(1, 2))
 			others := benchtext.New(rand.New(rand.NewPCG(8, 8)))
 			b.Run("Listed", func(b *testing.B) { checking(b, v, func() string { return nameOf(someRow(r, v)) }) })
+			b.Run("Disguised", func(b *testing.B) {
+				checking(b, v, func() string {
+					return strings.NewReplacer("a", "а", "e", "е", "o", "о").Replace(nameOf(someRow(r, v)))
+				})
+			})
 			b.Run("Nobody", func(b *testing.B) { checking(b, v, others.Name) })
 			b.Run("Word", func(b *testing.B) {
 				checking(b, v, func() string { return strings.TrimRight(others.Name(), "0123456789") })

@@ -10,12 +10,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
-	"example.org/registry/readmodel/btree"
-	"example.org/registry/readmodel/lookalike"
 )
 
 // similarIn is who of entries, whose ids and times are their places unless they have some, is
@@ -189,118 +186,6 @@ func TestSimilarTwenty(t *testing.T) {
 	}
 }
 
-// TestGramsFind: whatever has at least half of a key's code points and stands in it shares grams
-// with what is kept of it, so that no similar row is missed: with code points that repeat, and with
-// none that do.
-func TestGramsFind(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		key := []rune(rapid.StringOfN(rapid.SampledFrom([]rune("abcął😀")), minKeyLen, 70, -1).Draw(t, "key"))
-		n := rapid.IntRange(windowOf(len(key)), len(key)).Draw(t, "n")
-		at := rapid.IntRange(0, len(key)-n).Draw(t, "at")
-		keyed(key).finds(t, string(key[at:at+n]))
-	})
-	var key []rune
-	for r := rune('a'); r < 'a'+30; r++ {
-		if key = append(key, r); len(key) < minKeyLen {
-			continue
-		}
-		x := keyed(key)
-		for n := windowOf(len(key)); n <= len(key); n++ {
-			for at := 0; at+n <= len(key); at++ {
-				x.finds(t, string(key[at:at+n]))
-			}
-		}
-	}
-}
-
-// manyKeyed are several rows of one key.
-type manyKeyed struct {
-	key  string
-	refs []RowRef
-	v    *View
-}
-
-func keyed(key []rune) *manyKeyed {
-	x, m, r := &manyKeyed{key: string(key)}, New(), NewRenderer()
-	var records []Record
-	for i := range 9 {
-		e := scammer(x.key)
-		e.EntryID, e.ChatID = fmt.Sprint("e", i), "9"
-		rec := r.Render(uint64(i+1), e)
-		rec.row.keys = lookalike.Keys{Shape: x.key} // as they are
-		records, x.refs = append(records, rec), append(x.refs, RowRef(i))
-	}
-	x.v = viewOf(m.Apply(records, 9))
-	return x
-}
-
-func (x *manyKeyed) finds(t rapid.TB, search string) {
-	k := lookalike.Keys{Shape: search, Folded: search} // an empty one would find the rows, whose other key is empty
-	if refs := x.v.similarNames.candidates(&k); !slices.Equal(refs, x.refs) {
-		t.Fatalf("%q does not find %q: %v", search, x.key, refs)
-	}
-}
-
-// TestSimilarIndexFollows: what the tree holds after changes and removals is what the rows say.
-func TestSimilarIndexFollows(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		p := newPair()
-		for range rapid.IntRange(1, 5).Draw(t, "batches") {
-			p.batch(t)
-		}
-		sameItems(t, p.model)
-		p.model.BeginBulk()
-		p.model.EndBulk()
-		sameItems(t, p.model)
-	})
-}
-
-func sameItems(t *rapid.T, m *Model) {
-	at := slices.IndexFunc(m.facets, func(f facet) bool { _, ok := f.(*similarIndex); return ok })
-	x := m.facets[at].(*similarIndex)
-	var want []btree.Item
-	for r := range m.content.rows() {
-		want = append(want, x.items(r)...)
-	}
-	var is []btree.Item
-	x.tree.AscendFrom(0, func(it btree.Item) bool { is = append(is, it); return true })
-	slices.SortFunc(want, btree.ByKey)
-	if !slices.Equal(is, want) {
-		t.Fatalf("the tree holds %v, want %v", is, want)
-	}
-}
-
-// TestEqualNamesFound: similar looks at all whose name is equal once it is folded.
-func TestEqualNamesFound(t *testing.T) {
-	x, equal := newSimilarIndex(nil), 0
-	letter := rapid.SampledFrom([]rune("aAbıIİiſsß ﬁΣςｋK._-\u00a0\u1680\u2003\u00ad\u200b\u0301\u0345\u034f가각Ǆ😀"))
-	rapid.Check(t, func(t *rapid.T) {
-		a := rapid.StringOfN(letter, 1, 6, -1).Draw(t, "a")
-		for _, b := range []string{strings.ToUpper(a), strings.ToLower(a), strings.ReplaceAll(a, " ", "  "), fold(a), lookalike.Visible(a),
-			rapid.StringOfN(letter, 1, 2, -1).Draw(t, "b")} {
-			if fold(a) != fold(b) {
-				continue
-			}
-			if equal++; x.wholeOf(lookalike.KeysOf(a).Folded) != x.wholeOf(lookalike.KeysOf(b).Folded) {
-				t.Fatalf("%+q does not find %+q", a, b)
-			}
-		}
-	})
-	if equal == 0 {
-		t.Error("no names were equal")
-	}
-}
-
-// TestSimilarStops: the reader has gone away.
-func TestSimilarStops(t *testing.T) {
-	v := named(someNames(100, 3))
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if _, _, err := v.similar(ctx, newSimilarQuery("paypal", "paypal"), &ranking{needle: "paypal"}); err != context.Canceled {
-		t.Errorf("%v", err)
-	}
-}
-
 // disguise is one of the ways in which people write a name so that it reads the same.
 type disguise struct {
 	what string
@@ -417,13 +302,17 @@ func someNames(n int, seed uint64) []string {
 // named is a view of scammers with those names, every other one of the risk list.
 func named(names []string) *View {
 	m, r := New(), NewRenderer()
+	defer m.Close()
+	m.indexer.limit = 0
 	m.BeginBulk()
 	for i, name := range names {
 		e := events.Entry{Revision: 1, List: events.Scammers, EntryID: fmt.Sprint(i), ChatID: fmt.Sprint("9", i), Name: name,
 			Verified: i%2 == 0, ReportedAt: time.Unix(int64(i), 0)}
 		m.Apply([]Record{r.Render(uint64(i+1), e)}, uint64(i+1))
 	}
-	return m.EndBulk()
+	m.EndBulk()
+	m.indexer.tasks.Wait()
+	return m.View()
 }
 
 // TestDisguises guards the contract's similar: of 1,000 names, an entry that is searched for under a
@@ -474,10 +363,12 @@ func missing(t *testing.T, registry, searches []string) {
 
 // similarIDs are the scammers that the search is told are similar.
 func similarIDs(t testing.TB, v *View, search string) (ids []string) {
-	found, _, err := v.similar(context.Background(), newSimilarQuery(search, fold(search)), &ranking{needle: fold(search)})
+	found, err := v.checkText(context.Background(), search)
 	require.NoError(t, err)
-	for _, r := range found[0] {
-		ids = append(ids, r.ID())
+	for _, g := range found.Similar {
+		for _, r := range g.Rows {
+			ids = append(ids, r.ID())
+		}
 	}
 	return ids
 }
@@ -507,64 +398,5 @@ func TestCleanNames(t *testing.T) {
 func BenchmarkCleanNames(b *testing.B) {
 	for b.Loop() {
 		b.ReportMetric(float64(wronglySimilar(b, 20_000)), "similar/20000")
-	}
-}
-
-// BenchmarkSimilar asks for similar names alone, without the literal search beside it; Scan is what
-// it takes to ask every row instead.
-func BenchmarkSimilar(b *testing.B) {
-	for _, n := range []int{100_000, 1_000_000} {
-		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
-			v, entries := filledView(b, n)
-			b.Run("Disguised", func(b *testing.B) {
-				similarTo(b, v, func(i int) string { return disguises()[0].of(entries[i*7919%n].Name) })
-			})
-			b.Run("Clean", func(b *testing.B) {
-				similarTo(b, v, func(i int) string { return entries[i*7919%n].Name })
-			})
-			b.Run("Short", func(b *testing.B) {
-				similarTo(b, v, func(i int) string { return "m" + fmt.Sprint(i%10) })
-			})
-			b.Run("Hostile", func(b *testing.B) {
-				long := ""
-				for len([]rune(long)) < 100 {
-					long += "\ufdfa"
-				}
-				similarTo(b, v, func(int) string { return long })
-			})
-			b.Run("Scan", func(b *testing.B) { scanSimilar(b, v, entries) })
-			b.ReportMetric(float64(v.similarNames.tree.Len(btree.All))/float64(n), "items/entry")
-		})
-	}
-}
-
-func filledView(b *testing.B, n int) (*View, []events.Entry) {
-	b.Helper()
-	m, r := New(), NewRenderer()
-	entries := eventstest.Entries(n, 42)
-	m.BeginBulk()
-	for i, e := range entries {
-		m.Apply([]Record{r.Render(uint64(i+1), e)}, uint64(i+1))
-	}
-	return m.EndBulk(), entries
-}
-
-func similarTo(b *testing.B, v *View, name func(i int) string) {
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		search := name(i)
-		if _, _, err := v.similar(context.Background(), newSimilarQuery(search, fold(search)), &ranking{needle: fold(search)}); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func scanSimilar(b *testing.B, v *View, entries []events.Entry) {
-	for i := 0; b.Loop(); i++ {
-		search := entries[i*7919%len(entries)].Name
-		k := newSimilarQuery(search, fold(search))
-		for _, l := range v.lists[:numSimilarLists] {
-			l.eachSlot(&ListQuery{}, 0, func(slot uint32) bool { k.rank(l.rows.get(slot)); return true })
-		}
 	}
 }

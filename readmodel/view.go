@@ -13,15 +13,15 @@ import (
 // at any time, and everything read from one View is consistent (promise 2). List and Check answer
 // from it.
 type View struct {
-	sequence     uint64
-	digest       Digest
-	lists        [events.NumLists]*listView
-	chatIDs      chatIDs
-	similarNames similarIndex
-	donations    byID[*donation]
-	tombstones   [events.NumLists]int // number of tombstones
-	subjects     int                  // number of subjects with a state
-	checkTag     string
+	sequence   uint64
+	digest     Digest
+	lists      [events.NumLists]*listView
+	chatIDs    chatIDs
+	names      nameIndex
+	donations  byID[*donation]
+	tombstones [events.NumLists]int // number of tombstones
+	subjects   int                  // number of subjects with a state
+	checkTag   string
 
 	lacking, lackingEntries int // number of subjects whose state the stream is not known to hold
 

@@ -19,7 +19,7 @@
 //	folded          (fold)     NFKC, case, space  lists and checks: substrings
 //	literal         Literal    NFC, case, space   the person check: vouching and accusing by name
 //	keys            KeysOf     see above          similar, imitates
-//	joined keys     Joined     the keys           the index of similar and imitates
+//	joined keys     Joined     the keys           the person check: warning
 //	core            Core       undecorated, keys  the person check: warning
 //
 // # Data

@@ -2,7 +2,7 @@
 // rows and never changes; package readmodel has one for every 16,384 rows. Start with New, then
 // Block.All.
 //
-// A block keeps names and chat ids one after the other, and scans them. Of the reasons it keeps each
+// A block keeps names, their look-alike keys and chat ids one after the other, and scans them. Of the reasons it keeps each
 // word once, with the rows that have it: a needle of one word is looked for in the words. A needle of
 // several words narrows the rows down by its words and by what lies around its spaces, and the
 // caller looks at those that are left. So the index narrows, and the row decides.
@@ -59,8 +59,9 @@ func (s *Rows) Each(f func(row int)) {
 	}
 }
 
-// Text is the text of a row: folded, without line feeds.
-type Text struct{ Name, ChatID, Reason string }
+// Text is the text of a row: folded, without line feeds. Keys are the look-alike keys of the name, with
+// a line feed between two.
+type Text struct{ Name, ChatID, Reason, Keys string }
 
 // Block is the index of some rows. It is divided into parts, each of the rows whose texts have at
 // most maxPart bytes together: making one takes some ten bytes of memory for each of its bytes.
@@ -70,9 +71,10 @@ const maxPart = 8 << 20
 
 // part is the index of consecutive rows of a block.
 type part struct {
-	first             int    // row
-	names, ids        column // by row from first on
-	words, boundaries words  // of the reasons
+	first            int    // row
+	names, ids, keys column // by row from first on
+	words            words  // of the reasons
+	boundaries       words
 }
 
 // New makes a block of at most Len texts.
@@ -91,7 +93,7 @@ func New(texts []Text) *Block {
 	return b
 }
 
-func (t *Text) size() int { return len(t.Name) + len(t.ChatID) + len(t.Reason) }
+func (t *Text) size() int { return len(t.Name) + len(t.ChatID) + len(t.Reason) + len(t.Keys) }
 
 func newPart(first int, texts []Text) part {
 	p := part{first: first}
@@ -100,11 +102,13 @@ func newPart(first int, texts []Text) part {
 		t := &texts[i]
 		p.names.add(t.Name)
 		p.ids.add(t.ChatID)
+		p.keys.add(t.Keys)
 		postReason(t.Reason, first+i, words, boundaries)
 	}
 
 	p.names.close()
 	p.ids.close()
+	p.keys.close()
 	words.close()
 	boundaries.close()
 	return p
@@ -117,6 +121,15 @@ func (b *Block) Names(needle string, found *Rows) {
 		add := func(n int) { found.Add(p.first + n) }
 		p.names.find([]byte(needle), add)
 		p.ids.find([]byte(needle), add)
+	}
+}
+
+// Keys adds the rows that have a key which contains the needle. A line feed at an end of the needle
+// stands for an end of the key.
+func (b *Block) Keys(needle string, found *Rows) {
+	for i := range b.parts {
+		p := &b.parts[i]
+		p.keys.find([]byte(needle), func(n int) { found.Add(p.first + n) })
 	}
 }
 

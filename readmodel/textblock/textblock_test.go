@@ -31,12 +31,13 @@ func TestScan(t *testing.T) {
 		}
 		var texts []Text
 		for range rows {
-			texts = append(texts, Text{words(1 + r.IntN(2)), word(), words(r.IntN(12))})
+			texts = append(texts, Text{words(1 + r.IntN(2)), word(), words(r.IntN(12)), someKeys(r, word)})
 		}
 		b := New(texts)
-		for range 300 {
+		for range 60_000 / (rows + 100) {
 			compare(t, b, texts, someNeedle(r, texts[r.IntN(len(texts))]))
 			compare(t, b, texts, words(1+r.IntN(2)))
+			compareKeys(t, b, texts, someKeys(r, word))
 		}
 	}
 }
@@ -46,6 +47,33 @@ func someNeedle(r *rand.Rand, of Text) string {
 	all := []rune(of.Name + " " + of.ChatID + " " + of.Reason)
 	from := r.IntN(len(all))
 	return string(all[from:min(len(all), from+1+r.IntN(14))])
+}
+
+// someKeys returns no key, one or two.
+func someKeys(r *rand.Rand, word func() string) string {
+	keys := []string{word(), word()}
+	return strings.Join(keys[:r.IntN(3)], "\n")
+}
+
+// compareKeys looks for a part of a key, for its start, its end, and all of it.
+func compareKeys(t *testing.T, b *Block, texts []Text, key string) {
+	t.Helper()
+	key, _, _ = strings.Cut(key, "\n")
+	for _, needle := range []string{key, "\n" + key, key + "\n", "\n" + key + "\n"} {
+		if key == "" {
+			return
+		}
+		var got, want Rows
+		b.Keys(needle, &got)
+		for i, text := range texts {
+			if strings.Contains("\n"+text.Keys+"\n", needle) {
+				want.Add(i)
+			}
+		}
+		if got != want {
+			t.Fatalf("%d rows, key %q: found %d, want %d", len(texts), needle, count(got), count(want))
+		}
+	}
 }
 
 func compare(t *testing.T, b *Block, texts []Text, needle string) {
@@ -77,7 +105,7 @@ func count(s Rows) (n int) {
 func TestParts(t *testing.T) {
 	var texts []Text
 	for i := range 7 {
-		texts = append(texts, Text{fmt.Sprint("name", i), fmt.Sprint(i), strings.Repeat("some words ", 300_000) + fmt.Sprint("end", i)})
+		texts = append(texts, Text{fmt.Sprint("name", i), fmt.Sprint(i), strings.Repeat("some words ", 300_000) + fmt.Sprint("end", i), "key"})
 	}
 	b := New(texts)
 	if len(b.parts) != 4 {
