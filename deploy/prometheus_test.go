@@ -38,7 +38,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// An alert that looks at one list by its path looks at every list (events/CHANGING.md#a-list).
+// An alert that looks at one list by its path looks at every list.
 func TestRulesNameEveryList(t *testing.T) {
 	t.Parallel()
 	for alert, expr := range alerts(t) {

@@ -1,16 +1,11 @@
 package events_test
 
 import (
-	"bytes"
 	"compress/gzip"
 	"encoding/json"
-	"flag"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
-	"path"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -23,8 +18,6 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 )
-
-var update = flag.Bool("update", false, "rewrite the generated part of asyncapi.yaml")
 
 // The document has the structure that AsyncAPI 3.0 prescribes, and its references lead somewhere.
 func TestAsyncAPIDocument(t *testing.T) {
@@ -42,21 +35,6 @@ func TestAsyncAPIDocument(t *testing.T) {
 	delete(doc.(map[string]any), "info")
 	if s.Validate(doc) == nil {
 		t.Error("the schema takes a document without info: it checks nothing")
-	}
-}
-
-// The schemas inside the document are the files in schemas/.
-func TestAsyncAPISchemas(t *testing.T) {
-	want := map[string]any{}
-	for name := range schemaFiles(t) {
-		want[name] = inDocument(schemaFiles(t)[name])
-	}
-	if *update {
-		writeSchemas(t, want)
-	}
-	got := at(asyncAPI(t), "#/components/schemas")
-	if !reflect.DeepEqual(got, any(want)) {
-		t.Error("components.schemas of asyncapi.yaml are not schemas/*.json; rewrite them with -update")
 	}
 }
 
@@ -104,84 +82,6 @@ func addressOf(t events.Type) string {
 		return "registry.donations.{donationId}"
 	}
 	return "registry.{list}.{entryId}"
-}
-
-// schemaFiles are the schemas by name, without .json.
-func schemaFiles(t *testing.T) map[string]any {
-	t.Helper()
-	files, err := fs.Glob(os.DirFS("schemas"), "*.json")
-	if err != nil || len(files) < 7 {
-		t.Fatal(files, err)
-	}
-	out := map[string]any{}
-	for _, name := range files {
-		b, err := fs.ReadFile(os.DirFS("schemas"), name)
-		require.NoError(t, err)
-		var v any
-		if err := json.Unmarshal(b, &v); err != nil {
-			t.Fatal(name, err)
-		}
-		out[strings.TrimSuffix(name, path.Ext(name))] = v
-	}
-	return out
-}
-
-// inDocument is a schema as it stands in the document: without identity of its own, its
-// references within the document. AsyncAPI's own dialect takes everything else unchanged.
-func inDocument(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		out := map[string]any{}
-		for k, e := range v {
-			if k == "$schema" || k == "$id" {
-				continue
-			}
-			if ref, ok := e.(string); ok && k == "$ref" {
-				e = strings.Replace(strings.Replace(ref, "#/", "/", 1), "urn:registry:schema:", "#/components/schemas/", 1)
-			}
-			out[k] = inDocument(e)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i := range v {
-			out[i] = inDocument(v[i])
-		}
-		return out
-	}
-	return v
-}
-
-// writeSchemas replaces what follows the marker, keeping the members' order of the files.
-func writeSchemas(t *testing.T, want map[string]any) {
-	const marker = "  schemas:"
-	head, _, ok := strings.Cut(string(events.AsyncAPI()), "\n"+marker)
-	if !ok {
-		t.Fatal("no marker in asyncapi.yaml")
-	}
-	var out bytes.Buffer
-	out.WriteString(head + "\n" + marker + "\n")
-	for _, name := range slices.Sorted(maps.Keys(want)) {
-		b, err := fs.ReadFile(os.DirFS("schemas"), name+".json")
-		require.NoError(t, err)
-		text, err := yaml.JSONToYAML(b)
-		require.NoError(t, err)
-		out.WriteString("    " + name + ":\n")
-		for line := range strings.Lines(string(text)) {
-			if strings.HasPrefix(line, "$schema:") || strings.HasPrefix(line, "$id:") {
-				continue
-			}
-			if before, name, found := strings.Cut(line, `urn:registry:schema:`); found {
-				line = strings.TrimSuffix(before, `"`) + `'#/components/schemas/` + strings.Replace(strings.Replace(name, `"`, "", 1), "#/", "/", 1)
-			}
-			if strings.Contains(line, "'#/") {
-				line = strings.TrimRight(line, "\n") + "'\n"
-			}
-			out.WriteString("      " + line)
-		}
-	}
-	require.NoError(t, os.WriteFile("asyncapi.yaml", out.Bytes(), 0o644))
-	t.Fatal("asyncapi.yaml is rewritten; run the tests again")
 }
 
 // asyncAPI is the document as JSON would give it.
@@ -367,15 +267,14 @@ func accepts(s *jsonschema.Schema, payload []byte) error {
 	return s.Validate(v)
 }
 
+// eventSchema is the schema of any event in asyncapi.yaml.
 func eventSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.AssertFormat()
-	for name, doc := range schemaFiles(t) {
-		require.NoError(t, c.AddResource("urn:registry:schema:"+name, doc))
-	}
-	s, err := c.Compile("urn:registry:schema:event")
+	require.NoError(t, c.AddResource("asyncapi.json", asyncAPI(t)))
+	s, err := c.Compile("asyncapi.json#/components/schemas/event")
 	require.NoError(t, err)
 	return s
 }

@@ -2,8 +2,6 @@ package events_test
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -40,40 +38,6 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatal("canonical data is not one text for one value")
 		}
 	})
-}
-
-// What earlier versions of Encode wrote is still accepted, and says the same: each line's data is
-// the canonical text of what it decodes to, so digests and stored states do not change. A member
-// that is added later must be optional, and must be left out of the canonical text while it is
-// absent. Lines are added, with each version that adds members, and never changed.
-func TestOldEvents(t *testing.T) {
-	files, err := filepath.Glob("testdata/old/*.ndjson")
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		seen := map[events.Type]bool{}
-		for line := range bytes.Lines(text) {
-			line = bytes.TrimSpace(line)
-			e, err := events.Decode(line)
-			if err != nil {
-				t.Errorf("%s: %v in %s", file, err, line)
-				continue
-			}
-			seen[e.Type] = true
-			if canonical := events.AppendData(nil, e.Data); !bytes.HasSuffix(line, append([]byte(`"data":`), append(canonical, '}')...)) {
-				t.Errorf("%s: %s has become %s", file, line, canonical)
-			}
-			if again, err := events.Encode(e); err != nil || !bytes.Equal(again, line) {
-				t.Errorf("%s: %s is written as %s, %v", file, line, again, err)
-			}
-		}
-		if file == filepath.Join("testdata", "old", "1.ndjson") && len(seen) != 7 {
-			t.Errorf("%s has %d of the first 7 types", file, len(seen))
-		}
-	}
 }
 
 // A time in another zone is the same event, and is written in UTC.

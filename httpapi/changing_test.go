@@ -22,7 +22,7 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// These tests fail when a change that events/CHANGING.md describes is left half done in this
+// These tests fail when a change that touches several packages is left half done in this
 // package.
 
 // The document describes each member of an entry, and an answer of the tests has it: so its schema
@@ -174,7 +174,7 @@ func TestPagesKeepEveryListParameter(t *testing.T) {
 }
 
 // TestAPIVersion fails when openapi.yaml describes another API. A change for which a client must
-// change raises info.version; what only adds does not (events/CHANGING.md#versions).
+// change raises info.version; what only adds does not.
 func TestAPIVersion(t *testing.T) {
 	text, err := yaml.YAMLToJSON([]byte(openAPIFile))
 	require.NoError(t, err)

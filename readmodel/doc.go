@@ -99,6 +99,5 @@
 // # Versions
 //
 // ProjectionVersion and RenderVersion tell which stored data a program can read. Tests fail if the
-// data changes and its version does not. events/CHANGING.md#versions has a table of these and the
-// other versions; the page also explains how to add a field, a parameter, a list or an endpoint.
+// data changes and its version does not.
 package readmodel

@@ -15,8 +15,7 @@ import (
 	"example.org/registry/events"
 )
 
-// Versions that a store saves with its data. events/CHANGING.md#versions says which change raises
-// which.
+// Versions that a store saves with its data.
 const (
 	// ProjectionVersion is the version of decoding and its bounds. A store of another version may
 	// differ from the result of a replay, so the stream is replayed.

@@ -10,7 +10,7 @@ import (
 )
 
 // The formats of stores and archives. Where one differs, raise its version, and write here what the
-// test prints (events/CHANGING.md#versions).
+// test prints.
 func TestFormats(t *testing.T) {
 	m := newMeta()
 	m.DataSet, m.Checkpoint, m.Projection, m.Render = "d", at(7), 1, 1

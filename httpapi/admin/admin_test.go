@@ -116,7 +116,7 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// The document has exactly these members; every list is counted (events/CHANGING.md#a-list).
+// The document has exactly these members; every list is counted.
 func TestProjection(t *testing.T) {
 	cfg := newConfig(ready)
 	base := cfg.Projection

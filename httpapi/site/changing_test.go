@@ -8,8 +8,7 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// Every list has words and a page of its own, which the navigation and the first page lead to
-// (events/CHANGING.md#a-list).
+// Every list has words and a page of its own, which the navigation and the first page lead to.
 func TestEveryListHasAPage(t *testing.T) {
 	w := newWorld(t, full())
 	first := w.check(t, readmodel.CheckQuery{})

@@ -1,6 +1,6 @@
 // Package casefold implements full Unicode case folding. Every comparison of the registry uses it:
 // lists, look-alike keys, ranked search, the person check and its pages. A change raises
-// RenderVersion and the Version of package terms (events/CHANGING.md#versions).
+// RenderVersion and the Version of package terms.
 //
 // It differs from golang.org/x/text/cases only in Cherokee. Unicode added Cherokee's small letters
 // after its capitals, so CaseFolding.txt folds them to the capitals. x/text swaps the two.

@@ -32,8 +32,7 @@
 // # The analysis
 //
 // terms.Version numbers the analysis of words, and format that of entries. An index with other
-// numbers is rebuilt. Tests fail if an analysis changes and its number does not
-// (events/CHANGING.md#the-analysis-of-ranked-search).
+// numbers is rebuilt. Tests fail if an analysis changes and its number does not.
 //
 // # Why
 //

@@ -15,8 +15,7 @@ import (
 )
 
 // TestVersion fails when the analysis changes: then Version has to change too, or an index on disk
-// would keep terms that questions no longer have, and would miss entries without a word
-// (events/CHANGING.md#the-analysis-of-ranked-search).
+// would keep terms that questions no longer have, and would miss entries without a word.
 //
 // It hashes the tables of the package, without comments, and what becomes of their words and of a
 // sample.

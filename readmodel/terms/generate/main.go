@@ -11,7 +11,7 @@
 //	go run ./generate -package "hunspell-pl 1:7.5.0-1" -dir unpacked/usr/share/hunspell
 //
 // with its own version. The same files give the same lexicon. Then name the version in
-// NOTICE.lexicon and raise terms.Version (events/CHANGING.md#the-analysis-of-ranked-search).
+// NOTICE.lexicon and raise terms.Version.
 package main
 
 import (
