@@ -7,7 +7,6 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/httpapi/respond"
-	"example.org/registry/httpapi/upstream"
 )
 
 // avatars is the path of the pictures.
@@ -28,12 +27,7 @@ func (p *Public) avatar(c *gin.Context) (respond.Response, error) {
 	if err != nil {
 		return respond.Response{}, err
 	}
-	if p.pictures != nil { // a picture is charged by its pixels; the first part has been charged
-		if err := p.pictures.allowN(c.Request, size*size/(upstream.FreeSize*upstream.FreeSize)-1); err != nil {
-			return respond.Response{}, err
-		}
-	}
-	picture, err := p.upstreams.Avatar(c.Request.Context(), user, size)
+	picture, err := p.upstreams.Avatar(user, size)
 	if err != nil {
 		return respond.Response{}, err
 	}

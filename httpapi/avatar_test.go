@@ -2,13 +2,11 @@ package httpapi
 
 import (
 	"bytes"
-	"fmt"
 	"image/png"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"example.org/registry/httpapi/internal/bounds"
@@ -68,37 +66,6 @@ func TestAvatarsOverHTTP(t *testing.T) {
 	serve(t).wantAvatar(t, found, "", "", 3600) // no platform
 }
 
-// Pictures that are being fetched have room in the budget of all answers, whatever they turn out to be.
-// Without room the platform is not asked, and the picture is drawn.
-func TestFetchedPicturesHaveRoom(t *testing.T) {
-	let, asked := make(chan struct{}), make(chan struct{}, 40)
-	platform := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked <- struct{}{}
-		<-let
-		w.WriteHeader(http.StatusNotFound)
-	}))
-	t.Cleanup(platform.Close)
-	const budget = 32 << 20
-	f := serve(t, func(c *Config) {
-		c.AnswerMemory, c.Avatars = budget, upstream.AvatarConfig{API: platform.URL, CDN: platform.URL}
-	})
-	var asking sync.WaitGroup
-	for i := range 5 { // one more would take more than a quarter of what is left
-		asking.Go(func() { f.get(t, fmt.Sprint("/api/chat/avatar/", 100000000000000001+i)) })
-		<-asked
-	}
-	f.wantAvatar(t, "100000000000000009", "", "", 60)
-	if used := f.public.answers.Used(); used != 20<<20 {
-		t.Errorf("%d bytes are taken", used)
-	}
-	close(let)
-	asking.Wait()
-	if used := f.public.answers.Used(); used != 0 {
-		t.Errorf("%d bytes are left", used)
-	}
-	f.wantAvatar(t, "100000000000000010", "", "", 3600)
-}
-
 // Every size is served, 128 if none is asked for; other parameters are ignored.
 func TestAvatarSizes(t *testing.T) {
 	f := serve(t)
@@ -148,24 +115,6 @@ func TestAvatarErrorsAreSandboxed(t *testing.T) {
 		}
 		if a.header.Get("Content-Security-Policy") != "default-src 'none'; sandbox" || a.header.Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("%d: %v", a.status, a.header)
-		}
-	}
-}
-
-// A picture is charged by its pixels: large ones have no more of a client's allowance than small
-// ones of the same area.
-func TestPicturesAreChargedByPixels(t *testing.T) {
-	f := serve(t, func(c *Config) { c.RateLimit, c.TrustedProxies = 0.01, prefixes(t, "127.0.0.0/8") })
-	for size, want := range map[int]int{128: 60, 16: 60, 512: 3} {
-		given := 0
-		for i := range 61 {
-			a := f.fetch(t, http.MethodGet, fmt.Sprint(avatars, "u", i, "?size=", size), "X-Forwarded-For", fmt.Sprint("198.51.100.", size%251))
-			if a.status == http.StatusOK {
-				given++
-			}
-		}
-		if given != want {
-			t.Errorf("%d of size %d, want %d", given, size, want)
 		}
 	}
 }

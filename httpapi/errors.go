@@ -7,7 +7,6 @@ import (
 	"net/http"
 
 	"example.org/registry/httpapi/respond"
-	"example.org/registry/httpapi/upstream"
 )
 
 // The failures that a handler returns. Only replyTo decides what a client sees of them.
@@ -105,7 +104,7 @@ func replyTo(err error) reply {
 		return reply{http.StatusServiceUnavailable, "not-ready", "Trwa wczytywanie danych.", retryLoading}
 	case errors.Is(err, errNotReached):
 		return reply{http.StatusServiceUnavailable, "not-ready", "Trwa wczytywanie danych.", retrySoon}
-	case errors.Is(err, errBusy), errors.Is(err, respond.ErrFull), errors.Is(err, upstream.ErrClosed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, errBusy), errors.Is(err, respond.ErrFull), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		// A context ends because the client disconnected or the server stops: that is no failure.
 		return reply{http.StatusServiceUnavailable, "overloaded", "Serwer jest przeciążony.", retrySoon}
 	default:

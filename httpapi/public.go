@@ -78,6 +78,9 @@ type Config struct {
 	// Ranked returns the index of ranked search, or nil while there is none. If Ranked is nil,
 	// there never is one.
 	Ranked func() RankedIndex
+	// UserAgent names this service to the chat platform.
+	UserAgent string
+
 	// Avatars configures where pictures of users come from. Zero generates all.
 	Avatars upstream.AvatarConfig
 }
@@ -168,7 +171,7 @@ func NewPublic(cfg Config) (*Public, error) {
 	}
 	p.metrics = newMetrics(cfg.Metrics, refused, &p.gate, p.searches, p.bodies, p.pollers, p.answers)
 	cfg.Status.Database = databaseCheck(cfg.Status.Database, cfg.Health)
-	p.upstreams, err = upstream.New(upstream.Config{Status: cfg.Status, Avatars: cfg.Avatars, Turn: p.turn, Room: p.answers.Reserve, Metrics: cfg.Metrics, Logger: p.logger})
+	p.upstreams, err = upstream.New(upstream.Config{Status: cfg.Status, Avatars: cfg.Avatars, UserAgent: cfg.UserAgent, Metrics: cfg.Metrics, Logger: p.logger})
 	if err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}

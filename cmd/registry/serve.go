@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -126,6 +127,7 @@ func (c *serveCmd) Run(p *process) error {
 			TrustedProxies: cli.Prefixes(c.TrustedProxies),
 			StaleIfError:   c.StaleIfError,
 			Status:         upstream.StatusConfig{Guard: string(c.GuardURL), Chat: string(c.ChatURL), Coin: string(c.CoinURL)},
+			UserAgent:      c.userAgent(),
 			Avatars:        c.avatars(chatToken),
 		},
 		AdminHost:      c.AdminHost,
@@ -287,6 +289,15 @@ func markdownFile(flag, name string, limit int, check func(string) error) (strin
 		return "", fmt.Errorf("%s: the file %w", flag, err)
 	}
 	return string(text), nil
+}
+
+// userAgent names the service as the chat platform asks of its callers.
+func (c *serveCmd) userAgent() string {
+	if c.BaseURL == "" {
+		return ""
+	}
+	info, _ := debug.ReadBuildInfo() // nil only for a binary built without modules
+	return fmt.Sprintf("DiscordBot (%s, %s)", c.BaseURL, programVersion(info))
 }
 
 // avatars returns where pictures of users come from.

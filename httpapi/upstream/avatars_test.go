@@ -1,10 +1,17 @@
 package upstream
 
 import (
-	"context"
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"image"
+	"image/color/palette"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
 	"log/slog"
+	"net/http"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,274 +20,310 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.org/registry/events/eventstest"
 )
 
-// panics is a platform that does.
-type panics struct{}
-
-func (panics) avatar(context.Context, string) (string, error) { panic("platform on fire") }
-
-func (panics) picture(context.Context, string, string, int) (picture, error) { panic("not reached") }
-
-// A panic in background work is a failure of the platform.
-func TestPlatformThatPanics(t *testing.T) {
-	f := serve(t, func(cfg *Config) { cfg.Avatars.platform = panics{} })
-	f.wantAvatar(t, someUser, 128, "", "", true)
-	f.Close() // waits for the log line
-	if !strings.Contains(f.log.String(), "platform on fire") {
-		t.Errorf("log %q", f.log)
-	}
-}
-
-// fakePlatform is a platform without a network. Its fields are set before it is asked.
-type fakePlatform struct {
-	takes time.Duration
-	fails func(user string) error
-
-	mu       sync.Mutex
-	avatars  []time.Time
-	pictures int
-	atOnce   int
-	most     int
-}
-
-func (p *fakePlatform) avatar(ctx context.Context, user string) (string, error) {
-	p.mu.Lock()
-	p.avatars = append(p.avatars, time.Now())
-	p.atOnce++
-	p.most = max(p.most, p.atOnce)
-	p.mu.Unlock()
-	defer func() { p.mu.Lock(); p.atOnce--; p.mu.Unlock() }()
-	if p.takes > 0 {
-		select {
-		case <-time.After(p.takes):
-		case <-ctx.Done():
-			return "", ctx.Err()
-		}
-	}
-	if p.fails != nil {
-		return "", p.fails(user)
-	}
-	return "name", nil
-}
-
-func (p *fakePlatform) picture(_ context.Context, _, _ string, size int) (picture, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.pictures++
-	return picture{"image/png", []byte(strconv.Itoa(size))}, nil
-}
-
-func (p *fakePlatform) asked() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.avatars)
-}
-
-// inBubble runs a test with a clock of its own.
-func inBubble(t *testing.T, p *fakePlatform, test func(t *testing.T, a *avatars)) {
-	synctest.Test(t, func(t *testing.T) {
-		logger := slog.New(slog.DiscardHandler)
-		work := newBackground(logger)
-		defer work.close()
-		a, err := newAvatars(AvatarConfig{platform: p}, newMetrics(nil), work, logger)
-		require.NoError(t, err)
-		test(t, a)
-	})
-}
+const (
+	someUser  = "100000000000000001"
+	someToken = "Canary.Token-example"
+	pngText   = "\x89PNG\r\n\x1a\n" // begins like a PNG, which is what a picture is recognized by
+)
 
 func userNo(i int) string { return strconv.Itoa(100000000000000000 + i) }
 
-func wantResult(t *testing.T, a *avatars, user string, want avatarResult) {
+// chat is a platform without a network. Its fields are set before it is asked.
+type chat struct {
+	takes            time.Duration
+	profile, picture func() (*http.Response, error) // nil: a user with a picture
+
+	mu           sync.Mutex
+	asked        []*http.Request
+	at           []time.Time // when users were asked for
+	atOnce, most int
+}
+
+func (c *chat) RoundTrip(r *http.Request) (*http.Response, error) {
+	isProfile := strings.Contains(r.URL.Path, "/users/")
+	c.mu.Lock()
+	c.asked = append(c.asked, r)
+	if isProfile {
+		c.at = append(c.at, time.Now())
+	}
+	c.atOnce++
+	c.most = max(c.most, c.atOnce)
+	c.mu.Unlock()
+	defer func() { c.mu.Lock(); c.atOnce--; c.mu.Unlock() }()
+
+	select {
+	case <-time.After(c.takes):
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+	switch {
+	case isProfile && c.profile != nil:
+		return c.profile()
+	case isProfile:
+		return textResponse(200, `{"id":"1","avatar":"a_0f"}`), nil
+	case c.picture != nil:
+		return c.picture()
+	}
+	return textResponse(200, pngText+r.URL.RawQuery), nil
+}
+
+func (c *chat) numAsked() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.asked)
+}
+
+// serve returns Services of that platform, and their log.
+func (c *chat) serve(t testing.TB) (*Services, *eventstest.Log) {
 	t.Helper()
-	got, err := a.get(t.Context(), user, 128)
-	if err != nil || got.result != want {
-		t.Errorf("at %v: %+v %v, want %v", time.Now(), got, err, want)
+	log := &eventstest.Log{}
+	s, err := New(Config{
+		Avatars:   AvatarConfig{API: "https://api.example/v10/", CDN: "https://cdn.example", Token: someToken},
+		UserAgent: "DiscordBot (https://registry.example, 1.0.0)",
+		Logger:    slog.New(slog.NewTextHandler(log, nil)),
+		transport: c,
+	})
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	return s, log
+}
+
+// look returns what is shown of a user: the bytes of a passed-on picture, "none" or "failed".
+func look(t testing.TB, s *Services, user string, size int) string {
+	t.Helper()
+	got, err := s.Avatar(user, size)
+	require.NoError(t, err)
+	drawn, _ := drawn(t, user, size)
+	switch {
+	case !bytes.Equal(got.Bytes, drawn):
+		return string(got.Bytes)
+	case got.Failed:
+		return "failed"
+	}
+	return "none"
+}
+
+// A picture takes one question about the user, with the token, and one for the picture, without it.
+// After that it is known.
+func TestAvatarOfThePlatform(t *testing.T) {
+	c := &chat{}
+	s, log := c.serve(t)
+	for range 3 {
+		require.Equal(t, pngText+"size=128", look(t, s, someUser, 128))
+	}
+	require.Equal(t, pngText+"size=64", look(t, s, someUser, 64))
+
+	var got []string
+	for _, r := range c.asked {
+		got = append(got, r.URL.String()+" "+r.Header.Get("Authorization")+" "+r.Header.Get("User-Agent"))
+	}
+	const agent = " DiscordBot (https://registry.example, 1.0.0)"
+	require.Equal(t, []string{
+		"https://api.example/v10/users/" + someUser + " Bot " + someToken + agent,
+		"https://cdn.example/avatars/" + someUser + "/a_0f.png?size=128 " + agent,
+		"https://cdn.example/avatars/" + someUser + "/a_0f.png?size=64 " + agent,
+	}, got)
+	require.Empty(t, log.String())
+}
+
+// Ids that no platform has issued are not asked for.
+func TestAvatarsThatNobodyIsAskedFor(t *testing.T) {
+	c := &chat{}
+	s, _ := c.serve(t)
+	for _, user := range []string{"1", "12345678901234", "123456789012345678901", "a", "10000000000000000a", strings.Repeat("1", 64)} {
+		require.Equal(t, "none", look(t, s, user, 128))
+	}
+	require.Zero(t, c.numAsked())
+}
+
+// Four kinds of picture are passed on, recognized by their bytes, whatever they are called. All else is
+// a failure of the platform or no picture, and nothing of it, nor an id or the token, is logged.
+func TestWhatIsPassedOn(t *testing.T) {
+	img := image.NewPaletted(image.Rect(0, 0, 2, 2), palette.WebSafe)
+	encoded := func(encode func(*bytes.Buffer) error) string {
+		var out bytes.Buffer
+		require.NoError(t, encode(&out))
+		return out.String()
+	}
+	webp := "RIFF" + string(binary.LittleEndian.AppendUint32(nil, 26)) + "WEBPVP8L" + strings.Repeat("\x00", 18)
+	sends := func(status int, text string, header ...string) func() (*http.Response, error) {
+		return func() (*http.Response, error) {
+			r := textResponse(status, text)
+			for i := 0; i < len(header); i += 2 {
+				r.Header.Set(header[i], header[i+1])
+			}
+			return r, nil
+		}
+	}
+	breaks := func() (*http.Response, error) { return nil, errors.New("canary: connection reset") }
+	for name, c := range map[string]struct {
+		profile, picture func() (*http.Response, error)
+		want             string // "": the picture's text
+	}{
+		"png":                {nil, sends(200, encoded(func(b *bytes.Buffer) error { return png.Encode(b, img) }), "Content-Type", "text/html"), ""},
+		"jpeg":               {nil, sends(200, encoded(func(b *bytes.Buffer) error { return jpeg.Encode(b, img, nil) })), ""},
+		"gif":                {nil, sends(200, encoded(func(b *bytes.Buffer) error { return gif.Encode(b, img, nil) })), ""},
+		"webp":               {nil, sends(200, webp), ""},
+		"the largest":        {nil, sends(200, pngText+strings.Repeat("x", maxPicture-len(pngText))), ""},
+		"too large":          {nil, sends(200, pngText+strings.Repeat("x", maxPicture-len(pngText)+1)), "failed"},
+		"svg":                {nil, sends(200, "<svg canary/>", "Content-Type", "image/png"), "failed"},
+		"html":               {nil, sends(200, "<html>canary", "Content-Type", "image/png"), "failed"},
+		"encoded":            {nil, sends(200, pngText, "Content-Encoding", "gzip"), "failed"},
+		"redirect":           {nil, sends(302, "", "Location", "https://canary.example"), "failed"},
+		"no such picture":    {nil, sends(404, ""), "none"},
+		"picture forbidden":  {nil, sends(403, ""), "failed"},
+		"picture broken off": {nil, breaks, "failed"},
+		"no such user":       {sends(404, ""), nil, "none"},
+		"user without one":   {sends(200, `{"avatar":null}`), nil, "none"},
+		"no JSON":            {sends(200, "canary"), nil, "failed"},
+		"a name that is not": {sends(200, `{"avatar":"../canary"}`), nil, "failed"},
+		"a huge profile":     {sends(200, `{"canary":"`+strings.Repeat("x", maxProfile)+`"}`), nil, "failed"},
+		"unauthorized":       {sends(401, ""), nil, "failed"},
+		"limited":            {sends(429, ""), nil, "failed"},
+		"server error":       {sends(500, ""), nil, "failed"},
+		"broken off":         {breaks, nil, "failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			platform := &chat{profile: c.profile, picture: c.picture}
+			s, log := platform.serve(t)
+			want := c.want
+			if want == "" {
+				r, _ := c.picture()
+				var text bytes.Buffer
+				_, err := text.ReadFrom(r.Body)
+				require.NoError(t, err)
+				want = text.String()
+			}
+			require.Equal(t, want, look(t, s, someUser, 128))
+			require.NotRegexp(t, "canary|"+someUser+"|"+someToken, log.String())
+		})
 	}
 }
 
 // Pictures are kept an hour, their absence ten minutes, a failure one; not a moment longer.
 func TestHowLongAvatarsAreKept(t *testing.T) {
-	for _, c := range []struct {
-		err  error
-		want avatarResult
-		kept time.Duration
-	}{
-		{nil, avatarFound, pictureKept},
-		{errNoPicture, avatarNone, noPictureKept},
-		{fmt.Errorf("too large: %w", errUnusable), avatarFailed, failureKept},
-		{errors.New("cut off"), avatarFailed, failureKept},
-	} {
-		p := &fakePlatform{}
-		if c.err != nil {
-			p.fails = func(string) error { return c.err }
-		}
-		inBubble(t, p, func(t *testing.T, a *avatars) {
-			wantResult(t, a, userNo(1), c.want)
-			time.Sleep(c.kept - time.Millisecond)
-			wantResult(t, a, userNo(1), c.want)
-			if n := p.asked(); n != 1 {
-				t.Errorf("%v: asked %d times", c.err, n)
-			}
-			time.Sleep(2 * time.Millisecond)
-			wantResult(t, a, userNo(1), c.want)
-			if n := p.asked(); n != 2 {
-				t.Errorf("%v: asked %d times after %v", c.err, n, c.kept)
-			}
+	for name, c := range map[string]struct {
+		status int
+		kept   time.Duration
+	}{"a picture": {200, pictureKept}, "none": {404, noPictureKept}, "a failure": {500, failureKept}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				platform := &chat{}
+				if c.status != 200 {
+					platform.profile = func() (*http.Response, error) { return textResponse(c.status, ""), nil }
+				}
+				s, _ := platform.serve(t)
+				look(t, s, someUser, 128)
+				first := platform.numAsked()
+				time.Sleep(c.kept - time.Millisecond)
+				look(t, s, someUser, 128)
+				require.Equal(t, first, platform.numAsked(), "kept")
+				time.Sleep(2 * time.Millisecond)
+				look(t, s, someUser, 128)
+				require.Equal(t, 2*first, platform.numAsked(), "asked again")
+			})
 		})
 	}
 }
 
-// At most 32 at once, at most 20 in any second; who would have to wait longer than the timeout, or
-// is the 33rd, is told at once.
+// At most 32 at once, at most 20 in any second; whoever would have to wait longer than the time-out, or
+// is the 33rd, gets a generated picture.
 func TestHowManyAvatarsAreAskedFor(t *testing.T) {
-	p := &fakePlatform{takes: 2 * time.Second}
-	inBubble(t, p, func(t *testing.T, a *avatars) {
+	synctest.Test(t, func(t *testing.T) {
+		platform := &chat{takes: 2 * time.Second}
+		s, _ := platform.serve(t)
 		var group sync.WaitGroup
 		var mu sync.Mutex
-		results := map[avatarResult]int{}
-		began := time.Now()
+		seen := map[bool]int{}
 		for second := range 30 {
 			for i := range 100 {
 				group.Go(func() {
-					k, err := a.get(t.Context(), userNo(second*100+i), 128)
-					if err != nil {
-						t.Error(err)
-					}
+					got, err := s.Avatar(userNo(second*100+i), 16)
+					require.NoError(t, err)
 					mu.Lock()
-					results[k.result]++
-					mu.Unlock()
+					defer mu.Unlock()
+					seen[got.Failed]++
 				})
 			}
 			time.Sleep(time.Second)
 		}
 		group.Wait()
-		if p.most > maxAtOnce || p.most < maxAtOnce-1 {
-			t.Errorf("%d at once", p.most)
-		}
-		for i, at := range p.avatars {
-			if i >= perSecond && at.Sub(p.avatars[i-perSecond]) < time.Second-time.Microsecond {
-				t.Errorf("more than %d within a second, at %v", perSecond, at.Sub(began))
+
+		require.LessOrEqual(t, platform.most, maxAtOnce)
+		for i, at := range platform.at {
+			if i >= perSecond {
+				require.GreaterOrEqual(t, at.Sub(platform.at[i-perSecond]), time.Second-time.Microsecond)
 			}
 		}
-		if results[avatarFound] < 100 || results[avatarFailed] < 1000 || results[avatarFound] != p.pictures {
-			t.Errorf("%v", results)
-		}
+		require.Greater(t, seen[false], 100)
+		require.Greater(t, seen[true], 1000)
 	})
 }
 
-// Sizes are asked for one after the other, the user once.
-func TestSizesOfOneUser(t *testing.T) {
-	p := &fakePlatform{takes: time.Second}
-	inBubble(t, p, func(t *testing.T, a *avatars) {
+// Requests for one user share one call, also for several sizes, and one that hangs ends after 6 s.
+func TestCallsAreShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		platform := &chat{takes: time.Second}
+		s, _ := platform.serve(t)
 		var group sync.WaitGroup
-		for range 50 {
-			for _, size := range avatarSizes() {
-				group.Go(func() {
-					k, err := a.get(t.Context(), userNo(1), size)
-					if err != nil || string(k.picture.bytes) != strconv.Itoa(size) {
-						t.Errorf("%d: %+v %v", size, k, err)
-					}
-				})
-			}
+		for i := range 50 {
+			size := []int{64, 128}[i%2]
+			group.Go(func() { require.Equal(t, fmt.Sprint(pngText, "size=", size), look(t, s, someUser, size)) })
 		}
 		group.Wait()
-		if p.asked() != 1 || p.pictures != len(avatarSizes()) {
-			t.Errorf("%d questions about the user, %d for pictures", p.asked(), p.pictures)
-		}
-	})
-}
+		require.Len(t, platform.at, 1, "questions about the user")
+		require.Equal(t, 3, platform.numAsked())
 
-// Nobody waits longer than the timeout, and the work ends then too.
-func TestPlatformThatHangs(t *testing.T) {
-	p := &fakePlatform{takes: time.Hour}
-	inBubble(t, p, func(t *testing.T, a *avatars) {
+		platform.takes = time.Hour
 		began := time.Now()
-		wantResult(t, a, userNo(1), avatarFailed)
-		if took := time.Since(began); took != callTimeout {
-			t.Errorf("waited %v", took)
-		}
-		synctest.Wait()
-		if p.atOnce != 0 {
-			t.Error("still asking")
-		}
+		require.Equal(t, "failed", look(t, s, userNo(2), 128))
+		require.Equal(t, callTimeout, time.Since(began))
 	})
 }
 
-// The first reader's leaving cancels nothing for the others.
-func TestAvatarOutlivesItsFirstReader(t *testing.T) {
-	p := &fakePlatform{takes: 3 * time.Second}
-	inBubble(t, p, func(t *testing.T, a *avatars) {
-		ctx, leave := context.WithCancel(t.Context())
-		first := make(chan error)
-		go func() { _, err := a.get(ctx, userNo(1), 128); first <- err }()
-		time.Sleep(time.Second)
-		leave()
-		if err := <-first; !errors.Is(err, context.Canceled) {
-			t.Errorf("the reader who left got %v", err)
-		}
-		wantResult(t, a, userNo(1), avatarFound)
-		if p.asked() != 1 {
-			t.Errorf("asked %d times", p.asked())
-		}
-	})
-}
-
-// A platform that wishes to be left alone is left alone, for as long as it said and an hour at
-// most.
+// A platform that asks to be left alone is left alone, for as long as it says and an hour at most.
 func TestPause(t *testing.T) {
-	for told, want := range map[time.Duration]time.Duration{
-		0: defaultPause, time.Millisecond: minPause, 7 * time.Second: 7 * time.Second, 240 * time.Hour: maxPause,
+	for told, want := range map[string]time.Duration{
+		"": defaultPause, "0.001": minPause, "7": 7 * time.Second, "864000": maxPause, "soon": defaultPause,
 	} {
-		p := &fakePlatform{fails: func(string) error { return fmt.Errorf("api: %w", &pauseError{told, errors.New("429")}) }}
-		inBubble(t, p, func(t *testing.T, a *avatars) {
-			wantResult(t, a, userNo(1), avatarFailed)
-			p.fails = nil
-			for i := range 50 {
-				wantResult(t, a, userNo(i), avatarFailed)
-			}
-			time.Sleep(want - time.Millisecond)
-			wantResult(t, a, userNo(1), avatarFailed)
-			if p.asked() != 1 {
-				t.Errorf("told %v: asked %d times", told, p.asked())
-			}
-			time.Sleep(time.Millisecond)
-			wantResult(t, a, userNo(1), avatarFound) // a wish concerns no user
+		t.Run("Retry-After "+told, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				platform := &chat{profile: func() (*http.Response, error) {
+					r := textResponse(429, "")
+					r.Header.Set("Retry-After", told)
+					return r, nil
+				}}
+				s, _ := platform.serve(t)
+				require.Equal(t, "failed", look(t, s, userNo(1), 128))
+				platform.profile = nil
+				time.Sleep(want - time.Millisecond)
+				require.Equal(t, "failed", look(t, s, userNo(1), 128))
+				require.Equal(t, 1, platform.numAsked())
+				time.Sleep(51 * time.Millisecond) // the limiter's, too
+				require.Contains(t, look(t, s, userNo(1), 128), pngText, "a wish is about no user")
+			})
 		})
 	}
 }
 
-// One failure is an accident; from the third in a row the platform gets ever more time. Failures
-// side by side are one, and an answer ends the row.
+// Two failures may be accidents; from the third in a row the platform gets ever more time.
 func TestBackOff(t *testing.T) {
-	p := &fakePlatform{fails: func(string) error { return errors.New("status 500") }}
-	inBubble(t, p, func(t *testing.T, a *avatars) {
-		asked := 0
-		for _, pause := range []time.Duration{0, 0, 1, 2, 4, 8, 16, 32, 60, 60} {
-			wantResult(t, a, userNo(asked), avatarFailed)
-			if asked++; p.asked() != asked {
-				t.Fatalf("asked %d times, want %d", p.asked(), asked)
-			}
-			time.Sleep(max(0, pause*time.Second-time.Millisecond))
+	synctest.Test(t, func(t *testing.T) {
+		platform := &chat{profile: func() (*http.Response, error) { return textResponse(500, ""), nil }}
+		s, _ := platform.serve(t)
+		for i, pause := range []time.Duration{0, 0, 1, 2, 4, 8, 16, 32, 60, 60} {
+			require.Equal(t, "failed", look(t, s, userNo(i), 128))
+			require.Equal(t, i+1, platform.numAsked())
 			if pause > 0 {
-				wantResult(t, a, userNo(1000+asked), avatarFailed)
+				time.Sleep(pause*time.Second - time.Millisecond)
+				require.Equal(t, "failed", look(t, s, userNo(1000+i), 128))
+				require.Equal(t, i+1, platform.numAsked(), "asked within a pause of %d s", pause)
 			}
-			if p.asked() != asked {
-				t.Fatalf("asked within a pause of %d s", pause)
-			}
-			time.Sleep(time.Millisecond)
-		}
-		p.fails = nil
-		wantResult(t, a, userNo(asked), avatarFound)
-		p.fails = func(string) error { return errors.New("status 500") }
-		p.takes = time.Second
-		var group sync.WaitGroup
-		for i := range 20 {
-			group.Go(func() { wantResult(t, a, userNo(2000+i), avatarFailed) })
-		}
-		group.Wait()
-		if !a.backOff.allows(time.Now()) {
-			t.Error("failures side by side were taken for a row")
+			time.Sleep(60 * time.Millisecond)
 		}
 	})
 }
@@ -290,38 +333,21 @@ func TestAvatarCacheIsBounded(t *testing.T) {
 	cache, err := newAvatarCache(1 << 20)
 	require.NoError(t, err)
 	for i := range 1000 {
-		cache.Set(avatarKey{userNo(i), 128}, cached{result: avatarFound, picture: picture{"image/png", make([]byte, 10<<10)}})
-		cache.Set(avatarKey{userNo(i), 0}, cached{result: avatarNone})
+		cache.Set(avatarKey{userNo(i), 128}, cached{result: avatarFound, kind: "image/png", bytes: make([]byte, 10<<10)})
 	}
 	cache.CleanUp()
-	if bytes := cache.WeightedSize(); bytes > 1<<20 || bytes < 1<<19 {
-		t.Errorf("%d bytes", bytes)
-	}
+	require.LessOrEqual(t, cache.WeightedSize(), uint64(1<<20))
+	require.Greater(t, cache.WeightedSize(), uint64(1<<19))
 }
 
-// Work that is closed is not started, and what is refused is an overload, not a failure.
-func TestShared(t *testing.T) {
-	work := newBackground(slog.New(slog.DiscardHandler))
-	f := newShared[int](work, 1)
-	inside, free := make(chan struct{}), make(chan struct{})
-	done := make(chan int)
-	go func() {
-		v, _ := f.do(t.Context(), "1", func(context.Context) int { close(inside); <-free; return 7 })
-		done <- v
-	}()
-	<-inside
-	if _, err := f.do(t.Context(), "2", func(context.Context) int { return 0 }); !errors.Is(err, errBusy) {
-		t.Errorf("one too many: %v", err)
+// Whatever is sent as Retry-After, nobody waits less than nothing or longer than an hour.
+func FuzzRetryAfter(f *testing.F) {
+	for _, seed := range []string{"", "1", "1.5", "-1", "1e9", "NaN", "Sat, 21 Nov 2026 10:00:00 GMT", "0x10", "Infinity"} {
+		f.Add(seed)
 	}
-	close(free)
-	if v := <-done; v != 7 {
-		t.Errorf("%d", v)
-	}
-	if v, err := f.do(t.Context(), "1", func(context.Context) int { panic("x") }); v != 0 || err != nil {
-		t.Errorf("a panic: %d %v", v, err)
-	}
-	work.close()
-	if _, err := f.do(t.Context(), "3", func(context.Context) int { return 0 }); !errors.Is(err, ErrClosed) {
-		t.Errorf("after the end: %v", err)
-	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if d := retryAfter(http.Header{"Retry-After": {text}}, time.Unix(0, 0)); d < 0 || d > maxPause {
+			t.Errorf("%q: %v", text, d)
+		}
+	})
 }

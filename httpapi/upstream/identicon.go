@@ -34,14 +34,14 @@ func (b *encoderBuffers) Get() *png.EncoderBuffer {
 func (b *encoderBuffers) Put(buf *png.EncoderBuffer) { b.pool.Put(buf) }
 
 // encode draws the identicon of an id as a PNG. size is one of 16, 32, 64, 128, 256 and 512 pixels.
-func (i *identicons) encode(id string, size int) (picture, error) {
+func (i *identicons) encode(id string, size int) ([]byte, error) {
 	encoder := png.Encoder{CompressionLevel: png.BestSpeed, BufferPool: &i.buffers}
 	var out bytes.Buffer
 	out.Grow(1 << 10)
 	if err := encoder.Encode(&out, drawIdenticon(id, size)); err != nil {
-		return picture{}, fmt.Errorf("upstream: identicon: %w", err)
+		return nil, fmt.Errorf("upstream: identicon: %w", err)
 	}
-	return picture{"image/png", out.Bytes()}, nil
+	return out.Bytes(), nil
 }
 
 // drawIdenticon draws an id's field with a margin of about half a cell.

