@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -197,11 +196,6 @@ func (p *Public) Close() {
 
 // Requests returns how many requests have arrived.
 func (p *Public) Requests() uint64 { return p.metrics.begun.Load() }
-
-// turn waits for a turn among the searches.
-func (p *Public) turn(ctx context.Context) (leave func(), err error) {
-	return p.searches.enter(ctx, true)
-}
 
 // ConnectionRefused counts a connection that was closed (wire.Limits.Refused).
 func (p *Public) ConnectionRefused(share bool) {

@@ -9,9 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/chromedp"
-	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
 	"example.org/registry/cmd/registry/registrytest"
@@ -92,91 +89,6 @@ func TestAnswerNeedsNoScrolling(t *testing.T) {
 	}
 }
 
-// TestNameHasRoom: at no width does the id take the name's place.
-func TestNameHasRoom(t *testing.T) {
-	t.Parallel()
-	_, id := someone(t, "scammers", "verified")
-	tb := open(t, shared.site, look{width: 320, height: 740})
-	tb.get(search(id))
-	for _, width := range []int64{320, 577, 767, 769} {
-		tb.resize(look{width: width, height: 740})
-		if room := eval[float64](tb, `document.querySelector(".who h2").getBoundingClientRect().width`); room < 150 {
-			t.Errorf("at %d: the name has %.0f pixels", width, room)
-		}
-	}
-}
-
-// TestPastesInTheField: what is typed into the field is understood, with scripts and without.
-func TestPastesInTheField(t *testing.T) {
-	t.Parallel()
-	name, id := someone(t, "scammers", "verified")
-	spaced := id[:4] + " " + id[4:8] + " " + id[8:12] + " " + id[12:]
-	for i, prepare := range []func(*tab) *tab{same, (*tab).withoutScripts} {
-		tb := prepare(open(t, shared.site, phone(i > 0)))
-		for paste, want := range map[string]string{
-			"@" + name: "Na liście oszustów jest konto o tej nazwie", `"` + name + `",`: "to nazwa z listy oszustów",
-			spaced: "To konto jest na liście oszustów", "discord.com/users/" + id: "To konto jest na liście oszustów", name + " " + spaced: "To konto jest na liście oszustów",
-			"https://discord.gg/abc": "Z zaproszenia nie da się odczytać serwera",
-		} {
-			tb.get("/")
-			tb.loads(chromedp.SendKeys(chromedp.CSS("#q"), paste+kb.Enter))
-			tb.wants(want)
-			if got := eval[string](tb, `document.querySelector("#q").value`); got != paste {
-				t.Errorf("the field holds %q, want %q", got, paste)
-			}
-		}
-	}
-}
-
-// TestFieldComesEarly: on the front page one types at once; after an answer two keys lead to the
-// field.
-func TestFieldComesEarly(t *testing.T) {
-	t.Parallel()
-	tb := open(t, shared.site, desk(false))
-	tb.get("/")
-	tb.until(`document.activeElement.id === "q"`)
-	tb.get(search("żabcia2013"))
-	tb.tab()
-	tb.tab()
-	tb.press(kb.Enter, `document.activeElement.id === "q"`)
-}
-
-// TestTouchOpensNoKeyboard: on a touch screen the field of the front page does not take the focus
-// by itself.
-func TestTouchOpensNoKeyboard(t *testing.T) {
-	t.Parallel()
-	tb := open(t, shared.site, phone(false))
-	call(tb, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: true})
-	tb.get("/")
-	if on := eval[string](tb, `document.activeElement.id`); on == "q" {
-		t.Error("the field has the focus")
-	}
-}
-
-// TestIDIsCopied: the button copies the id without spaces, and says so.
-func TestIDIsCopied(t *testing.T) {
-	t.Parallel()
-	_, id := someone(t, "scammers", "verified")
-	tb := open(t, shared.site, phone(false))
-	tb.get("/?id=" + id)
-	tb.do(chromedp.Evaluate[chromedp.Void](`Object.defineProperty(navigator, "clipboard", {value: {writeText: async text => { window.copied = text; }}})`))
-	tb.buttons("Kopiuj ID", ".copyid")
-	tb.do(click(".copyid"))
-	tb.until(`document.querySelector(".copyid").textContent === "Skopiowano"`)
-	if said := eval[string](tb, `document.querySelector("#powiedziane[role=status]").textContent`); said != "Skopiowano ID" {
-		t.Errorf("read out: %q", said)
-	}
-	if clipped := eval[bool](tb, `(e => e.scrollWidth > e.clientWidth || e.getBoundingClientRect().width < 60)(document.querySelector(".copyid span"))`); clipped {
-		t.Error("a phone does not show that it was copied")
-	}
-	if copied := eval[string](tb, `window.copied`); copied != id {
-		t.Errorf("copied %q, want %q", copied, id)
-	}
-	if selected := eval[string](tb, `(getSelection().selectAllChildren(document.querySelector(".who .id")), getSelection().toString())`); selected != id {
-		t.Errorf("whoever copies by hand gets %q, want %q", selected, id)
-	}
-}
-
 // TestEmergencyCard: one tap leads from the answer to whom to call, in buttons that a thumb hits, and
 // the kinds of payment open without scripts. A registry that cannot answer has the card too.
 func TestEmergencyCard(t *testing.T) {
@@ -205,20 +117,4 @@ func TestEmergencyCard(t *testing.T) {
 		tb.do(click(".paid details:last-of-type summary"))
 		tb.wants("Zadzwoń do swojego banku", "828 828 828", "112", "paysafecard", "incydent.cert.pl")
 	}
-}
-
-// TestStepsToTheID: the steps unfold in the banner, and the field stands at their end; nothing leads
-// away from the answer.
-func TestStepsToTheID(t *testing.T) {
-	t.Parallel()
-	name, id := someone(t, "legit", "all")
-	tb := open(t, shared.site, phone(false)).withoutScripts()
-	tb.get(search(name))
-	tb.do(click(".askid summary"))
-	tb.wants("Kopiuj ID użytkownika")
-	if !eval[bool](tb, `document.querySelector(".steps").getBoundingClientRect().bottom <= document.querySelector("#qid").getBoundingClientRect().top`) {
-		t.Error("the field does not stand below the steps")
-	}
-	tb.loads(chromedp.SendKeys(chromedp.CSS("#qid"), id+kb.Enter))
-	tb.wants("To ID osoby zaufanej: " + name)
 }

@@ -38,18 +38,6 @@ func (tb *tab) within(limit time.Duration, expression string) bool {
 	}
 }
 
-// TestStatusStaysFresh: the status page refreshes itself until told not to.
-func TestStatusStaysFresh(t *testing.T) {
-	t.Parallel()
-	tb := open(t, shared.site, phone(false))
-	tb.get("/status")
-	tb.do(chromedp.Evaluate[chromedp.Void](`window.first = document.querySelector("time[data-local=second]").dateTime`))
-	tb.until(`document.querySelector("time[data-local=second]").dateTime !== window.first`)
-	tb.do(click(".refresh button"))
-	tb.until(`document.querySelector(".refresh button").textContent.startsWith("Odświeżaj")`)
-	tb.accessible()
-}
-
 // TestLoadingAsksAgain: while the server is loading the page says so, and asks again by itself,
 // with and without scripts, until it is told not to.
 func TestLoadingAsksAgain(t *testing.T) {

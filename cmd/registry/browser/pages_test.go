@@ -10,8 +10,6 @@ import (
 
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
@@ -209,12 +207,6 @@ func printed(tb *tab, s sight) {
 	}
 }
 
-// before runs a script on every page before its own scripts.
-func (tb *tab) before(script string) {
-	tb.t.Helper()
-	call(tb, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
-}
-
 // buttons wants everything that the selector finds to be a button of that accessible name, as the
 // browser computes it.
 func (tb *tab) buttons(name, selector string) {
@@ -234,147 +226,5 @@ func copiesIDs(tb *tab, s sight) {
 	}
 	for _, many := range eval[[]string](tb, `[...document.querySelectorAll("article.e")].filter(e => e.querySelectorAll("a[href^='/wpis/']").length !== 1 || !e.querySelector(".id")).map(e => e.textContent.slice(0, 80))`) {
 		tb.t.Errorf("%s: not one link: %s", s.path, many)
-	}
-}
-
-// TestStaleBanner: a page that is old says so, whatever the reader's clock shows, and moves
-// nothing.
-func TestStaleBanner(t *testing.T) {
-	t.Parallel()
-	const hours = `Date.now = (now => () => now() + %d * 3_600_000)(Date.now);`
-	const zone = `Object.defineProperty(Document.prototype, "lastModified", {get: () => new Date(performance.timeOrigin - 7_200_000).toLocaleString("en-US", {hour12: false}).replace(",", "")});`
-	const age = `performance.getEntriesByType = () => [{serverTiming: %s}];`
-	old := fmt.Sprintf(age, `[{name: "asof", description: new Date(performance.timeOrigin - 7_200_000).toISOString()}]`)
-	hidden := fmt.Sprintf(age, `[]`) + zone
-	for name, c := range map[string]struct {
-		script string
-		stale  bool
-	}{
-		"fast": {fmt.Sprintf(hours, 5), false}, "right": {"", false}, "slow": {fmt.Sprintf(hours, -5), false},
-		"old": {old, true}, "other-zone": {zone, false}, "hidden": {hidden, true}, "old-fast": {old + fmt.Sprintf(hours, 5), true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			tb := open(t, shared.site, phone(false))
-			tb.before(c.script + `window.asked = fetch; window.fetch = (...a) => { const r = asked(...a); window.answered = r.then(() => new Promise(done => setTimeout(done))); return r; };`)
-			tb.get(search("99000000000000000000"))
-			answer := `document.querySelector("h1").getBoundingClientRect().top`
-			top := eval[float64](tb, answer)
-			evalAsync[bool](tb, `Promise.resolve(window.answered).then(() => true)`)
-			if shown := eval[bool](tb, `!document.querySelector("#nieaktualne").hidden`); shown != c.stale {
-				t.Errorf("shown: %v", shown)
-			}
-			if now := eval[float64](tb, answer); now != top || top > 200 {
-				t.Errorf("the answer is at %v, then at %v", top, now)
-			}
-			if c.stale && !eval[bool](tb, `(r => r.top >= 0 && r.bottom <= innerHeight)(document.querySelector("#nieaktualne").getBoundingClientRect())`) {
-				t.Error("not in sight")
-			}
-			tb.picture("stale-" + name)
-		})
-	}
-}
-
-// TestKeptPages: a page that comes back, from the way back or from a tab that slept, looks at its age
-// again and puts the text back that it answers. An answer says when another text is being typed.
-func TestKeptPages(t *testing.T) {
-	t.Parallel()
-	for name, event := range map[string]string{
-		"back": `dispatchEvent(new PageTransitionEvent("pageshow", {persisted: true}))`, "tab": `document.dispatchEvent(new Event("visibilitychange"))`,
-	} {
-		tb := open(t, shared.site, phone(false))
-		tb.get(search("99000000000000000000"))
-		tb.do(chromedp.Evaluate[chromedp.Void](`performance.getEntriesByType = () => [{serverTiming: [{name: "asof", description: new Date(performance.timeOrigin - 7_200_000).toISOString()}]}]`))
-		tb.do(chromedp.SendKeys(chromedp.CSS("#q"), "1"))
-		tb.until(`document.querySelector(".verdict").classList.contains("past")`)
-		tb.do(chromedp.Evaluate[chromedp.Void](event))
-		tb.until(`!document.querySelector("#nieaktualne").hidden`)
-		if text := eval[string](tb, `document.querySelector("#q").value`); name == "back" && text != "99000000000000000000" {
-			t.Errorf("the field has %q", text)
-		}
-		if past := eval[bool](tb, `document.querySelector(".verdict").classList.contains("past")`); past != (name == "tab") {
-			t.Errorf("%s: of a text before: %v", name, past)
-		}
-	}
-}
-
-// TestLongTexts: a text that is too long stays in the field and is refused, with scripts and
-// without.
-func TestLongTexts(t *testing.T) {
-	t.Parallel()
-	tb := open(t, shared.site, phone(false))
-	for path, most := range map[string]int{"/": 300, "/scammers": 100, "/szukaj": 100} {
-		tb.get(path)
-		long := strings.Repeat("ż", most+1)
-		tb.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`(q => { q.focus(); document.execCommand("insertText", false, %q); })(document.querySelector("#q"))`, long)))
-		if got := eval[string](tb, `document.querySelector("#q").value`); got != long {
-			t.Errorf("%s: cut to %d letters", path, len([]rune(got)))
-		}
-		if said := eval[string](tb, `document.querySelector("#q").validationMessage`); !strings.Contains(said, fmt.Sprintf("%d znaków, a jest %d", most, most+1)) {
-			t.Errorf("%s: %q", path, said)
-		}
-	}
-}
-
-// TestTimes: times are those of the reader's zone, and without scripts of UTC.
-func TestTimes(t *testing.T) {
-	t.Parallel()
-	for name, want := range map[string]string{"": "21 listopada 2199 21:00", "without-scripts": "21 listopada 2199, 12:00 UTC"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			tb := open(t, shared.site, phone(false))
-			if name != "" {
-				tb.withoutScripts()
-			}
-			call(tb, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Asia/Tokyo"})
-			tb.get("/wpis/scammers/browser-0")
-			tb.wants(want, "Zgłoszono 21 listopada 2199")
-			tb.get("/scammers")
-			tb.wants("Zgłoszono 21 listopada 2199")
-		})
-	}
-}
-
-// TestNothingMoves: what has been shown stays where it is while the page, its pictures and its
-// scripts load. Style and scripts come late, after the first paint.
-func TestNothingMoves(t *testing.T) {
-	t.Parallel()
-	tb := open(t, shared.site, look{width: 360, height: 740, mobile: true})
-	tb.throttle(
-		&network.Conditions{URLPattern: tb.origin + "/*.js", Latency: 500, DownloadThroughput: -1, UploadThroughput: -1},
-		&network.Conditions{URLPattern: tb.origin + "/*.css", Latency: 300, DownloadThroughput: -1, UploadThroughput: -1})
-	for _, path := range []string{search("99000000000000000000"), "/", search("ran"), search("Administrator Wsparcia"), "/scammers", "/wpis/scammers/browser-0", "/status"} {
-		tb.get(path)
-		type moves struct {
-			Sum   float64
-			Where []string
-		}
-		moved := evalAsync[moves](tb, `new Promise(done => {
-			const all = [], where = r => [r.x, r.y, r.width, r.height].map(Math.round).join(" ");
-			new PerformanceObserver(l => all.push(...l.getEntries())).observe({type: "layout-shift", buffered: true});
-			requestAnimationFrame(() => requestAnimationFrame(() => done({
-				Sum: all.reduce((sum, e) => sum + e.value, 0),
-				Where: all.flatMap(e => e.sources).map(s => where(s.previousRect) + " to " + where(s.currentRect) + " " + s.node?.textContent.trim().slice(0, 40)),
-			})));
-		})`)
-		if moved.Sum > 0.01 {
-			t.Errorf("%s: things move by %v: %q", path, moved.Sum, moved.Where)
-		}
-	}
-}
-
-// TestReasonsInLists: lists show three lines of a reason; the whole is on the entry's page, one
-// click away.
-func TestReasonsInLists(t *testing.T) {
-	t.Parallel()
-	tb := open(t, shared.site, phone(false))
-	tb.get("/scammers?search=" + strings.Repeat("9", 64))
-	lines := eval[float64](tb, `(() => { const e = document.querySelector(".x"); return e.clientHeight / parseFloat(getComputedStyle(e).lineHeight); })()`)
-	if lines < 2.9 || lines > 3.1 {
-		t.Errorf("a long reason takes %v lines", lines)
-	}
-	tb.loads(click(".i h3 a"))
-	if tb.path() != "/wpis/scammers/browser-3" || eval[int](tb, `document.querySelector(".r").textContent.length`) < 10_000 {
-		t.Errorf("%s has not the whole reason", tb.path())
 	}
 }

@@ -13,58 +13,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// TestByClick gets around with the mouse or a finger, and back with the browser's button.
-func TestByClick(t *testing.T) {
-	t.Parallel()
-	for _, l := range []look{phone(false), desk(true)} {
-		for name, prepare := range map[string]func(*tab) *tab{"": same, "-without-scripts": (*tab).withoutScripts} {
-			t.Run(l.String()+name, func(t *testing.T) {
-				t.Parallel()
-				walk(prepare(open(t, shared.site, l)))
-			})
-		}
-	}
-}
-
 func same(tb *tab) *tab { return tb }
-
-// walk is a visit: a check, a list with filters and its next page, and the pages in header and
-// footer.
-func walk(tb *tab) {
-	tb.get("/")
-	tb.do(chromedp.SendKeys(chromedp.CSS("main input[type=search]"), "99000000000000000001"))
-	tb.loads(click("main form button"))
-	tb.wants("na liście ryzyka")
-
-	tb.loads(click(`nav a[href="/scammers"]`))
-	tb.loads(click(`.tabs a[href*="status=verified"]`))
-	tb.do(click(".find summary"), chromedp.SetValue(chromedp.CSS("#sort"), "az"))
-	tb.do(chromedp.SendKeys(chromedp.CSS("#q"), "blik"))
-	tb.loads(click(".find .fields button"))
-	tb.isAt(map[string]string{"search": "blik", "sort": "az", "status": "verified"})
-	if sort := eval[string](tb, `document.querySelector("#sort").value`); sort != "az" {
-		tb.t.Errorf("the order was forgotten: %s", sort)
-	}
-
-	tb.loads(click(`nav a[href="/scammers"]`))
-	first := tb.text()
-	tb.loads(click("a[rel=next]"))
-	tb.isAt(map[string]string{"skip": "30"})
-	if tb.text() == first {
-		tb.t.Error("the second page is the first one")
-	}
-	tb.back()
-	if tb.parameter("skip") != "" || tb.text() != first {
-		tb.t.Errorf("back led to %s", tb.path())
-	}
-
-	for _, path := range []string{"/servers", "/legit", "/status", "/api", "/"} {
-		tb.loads(click(`:is(header, footer) a[href="` + path + `"]`))
-		if tb.path() != path || eval[int](tb, `document.querySelectorAll("[aria-current=page]").length`) != 1 {
-			tb.t.Errorf("%s: at %s", path, tb.path())
-		}
-	}
-}
 
 func click(selector string) chromedp.Action[chromedp.Void] {
 	return chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible)
@@ -75,15 +24,6 @@ func (tb *tab) loads(steps ...chromedp.Action[chromedp.Void]) {
 	tb.t.Helper()
 	if status := tb.load(steps...); status != 200 {
 		tb.t.Errorf("%s: status %d", tb.path(), status)
-	}
-}
-
-func (tb *tab) isAt(parameters map[string]string) {
-	tb.t.Helper()
-	for name, want := range parameters {
-		if got := tb.parameter(name); got != want {
-			tb.t.Errorf("%s: %s is %q, want %q", tb.path(), name, got, want)
-		}
 	}
 }
 

@@ -5,7 +5,6 @@ package browser
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -84,18 +83,6 @@ func call[P, R any](tb *tab, command cdp.Command[P, R], params P) R {
 		tb.t.Fatalf("%s: %v", command.Method, err)
 	}
 	return result
-}
-
-// throttle slows the network down where the conditions match. Older browsers demand the member
-// offline, which the library no longer has.
-func (tb *tab) throttle(conditions ...*network.Conditions) {
-	tb.t.Helper()
-	type params struct {
-		Offline                  bool                  `json:"offline"`
-		MatchedNetworkConditions []*network.Conditions `json:"matchedNetworkConditions"`
-	}
-	call(tb, cdp.Command[params, network.EmulateNetworkConditionsByRuleResult]{Method: network.CommandEmulateNetworkConditionsByRule},
-		params{MatchedNetworkConditions: conditions})
 }
 
 func (tb *tab) resize(l look) {
@@ -202,30 +189,12 @@ func eval[T any](tb *tab, expression string) T {
 	return value
 }
 
-// evalAsync is eval for a promise.
-func evalAsync[T any](tb *tab, expression string) T {
-	tb.t.Helper()
-	value, err := chromedp.Run(tb.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
-	if err != nil {
-		tb.t.Fatalf("%s: %v", cut(expression, 80), err)
-	}
-	return value
-}
-
 // path returns the page's address without its origin.
 func (tb *tab) path() string {
 	tb.t.Helper()
 	address, err := chromedp.Run(tb.ctx, chromedp.Location())
 	require.NoError(tb.t, err)
 	return strings.TrimPrefix(address, tb.origin)
-}
-
-// parameter returns one value of the address's query.
-func (tb *tab) parameter(name string) string {
-	tb.t.Helper()
-	u, err := url.Parse(tb.path())
-	require.NoError(tb.t, err)
-	return u.Query().Get(name)
 }
 
 // text returns what a reader sees of the page's main part, with single spaces.
