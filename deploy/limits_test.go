@@ -188,7 +188,6 @@ func TestNoCommandWaitsForever(t *testing.T) {
 		"snapshot verify":  func() []string { return []string{snapshot} },
 		"snapshot restore": func() []string { return []string{snapshot, "--data-dir=" + filepath.Join(t.TempDir(), "new")} },
 		"export":           func() []string { return []string{snapshot} },
-		"tombstones":       func() []string { return []string{snapshot} },
 		"rejected list":    func() []string { return nil },
 	}
 	try := func(t *testing.T, command, taken string, refuse bool) (kinds map[string]bool, said string, err error) {

@@ -291,7 +291,7 @@ func TestCredentialsFiles(t *testing.T) {
 	await(t, r.Admin+"/projection", `"checkpoint":5,`)
 	refusedOrder(t, append([]string{"verify"}, flags(stranger.creds())...), "--nats-creds")
 	refusedOrder(t, []string{"verify", "--nats-url=" + url}, "--nats-creds")
-	refusedOrder(t, append([]string{"verify"}, flags(s.creds("registry.>", "$JS.API.STREAM.INFO.REGISTRY", "$JS.API.STREAM.MSG.GET.REGISTRY"))...), "may not publish to $JS.API.CONSUMER.CREATE.REGISTRY.")
+	refusedOrder(t, append([]string{"verify", "--admin-addr=" + r.AdminAddr()}, flags(s.creds("registry.>", "$JS.API.STREAM.INFO.REGISTRY", "$JS.API.STREAM.MSG.GET.REGISTRY"))...), "may not publish to $JS.API.CONSUMER.CREATE.REGISTRY.")
 	if _, err := nats.Connect(url); err == nil {
 		t.Error("the node lets everybody in")
 	}

@@ -20,7 +20,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/registry/cmd/registry/registrytest"
-	"example.org/registry/events"
 	"example.org/registry/events/broker"
 	"example.org/registry/events/eventstest"
 )
@@ -30,7 +29,7 @@ func harmful() []string {
 	return []string{
 		"$JS.API.STREAM.DELETE.REGISTRY", "$JS.API.STREAM.DELETE.OBJ_REGISTRY_SNAPSHOTS", "$JS.API.STREAM.DELETE.REGISTRY_REJECTED",
 		"$JS.API.STREAM.PURGE.REGISTRY", "$JS.API.STREAM.PURGE.OBJ_REGISTRY_SNAPSHOTS", "$JS.API.STREAM.PURGE.REGISTRY_REJECTED",
-		events.HistorySubject, "registry.scammers.victim", "$O.REGISTRY_SNAPSHOTS.M.forged", "$O.REGISTRY_SNAPSHOTS.C.forged", "registry-rejected.forged.1",
+		"registry.scammers.victim", "$O.REGISTRY_SNAPSHOTS.M.forged", "$O.REGISTRY_SNAPSHOTS.C.forged", "registry-rejected.forged.1",
 	}
 }
 
@@ -145,7 +144,6 @@ func newMatrix(t *testing.T, nodes []*cluster, role string) *matrix {
 		})
 	}
 	eventstest.Publish(t, m.operator, eventstest.Events(5, 1)...)
-	eventstest.PublishRaw(t, m.operator, events.HistorySubject, []byte("{}"))
 	m.stored = eventstest.PublishRaw(t, m.operator, "registry.scammers.empty", nil)
 	if role == "edge" { // which connects as a leaf node alone
 		return m
@@ -252,13 +250,7 @@ func (m *matrix) state() string {
 		}
 		info, err := s.Info(m.t.Context(), jetstream.WithSubjectFilter(">"))
 		require.NoError(m.t, err)
-		history := ""
-		if name == "REGISTRY" && !m.mayItself(events.HistorySubject) {
-			last, err := s.GetLastMsgForSubject(m.t.Context(), events.HistorySubject)
-			require.NoError(m.t, err)
-			history = fmt.Sprint(" history at ", last.Sequence, " begins ", info.State.FirstSeq)
-		}
-		fmt.Fprintln(&b, name, "holds", slices.Sorted(maps.Keys(info.State.Subjects)), history)
+		fmt.Fprintln(&b, name, "holds", slices.Sorted(maps.Keys(info.State.Subjects)))
 	}
 	return b.String()
 }

@@ -23,6 +23,7 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/events/publish"
+	"example.org/registry/events/stream"
 )
 
 // TestRolesAtWork: each role does its work, with the program's commands where there are some, and
@@ -107,8 +108,8 @@ func createStreams(t *testing.T, c *cluster, operator *nats.Conn) {
 	t.Helper()
 	js := jetStream(t, operator)
 	for name, want := range map[string]jetstream.StreamConfig{
-		"REGISTRY":               publish.StreamConfig(events.DefaultStream, 3, events.DefaultHistory, ""),
-		"REGISTRY_REJECTED":      publish.RejectedStreamConfig(3),
+		"REGISTRY":               stream.Config(events.DefaultStream, 3, events.DefaultHistory, stream.Identity{Epoch: "E"}),
+		"REGISTRY_REJECTED":      stream.RejectedConfig(3),
 		"OBJ_REGISTRY_SNAPSHOTS": {},
 	} {
 		cfg := streamFile(t, name)
@@ -226,9 +227,9 @@ func jetStream(t *testing.T, nc *nats.Conn) jetstream.JetStream {
 func powers() map[string]string {
 	const api = "$JS.API."
 	return map[string]string{
-		"registry.scammers.x":             "publisher snapshots operator",
-		"registry.views.servers.x":        "publisher snapshots operator",
-		"registry.history":                "operator",
+		"registry.scammers.x":             "publisher snapshots operator emergency",
+		"registry.views.servers.x":        "publisher snapshots operator emergency",
+		"registry.other":                  "operator emergency",
 		"registry-rejected.e.1":           "replica snapshots",
 		"registry-validate":               "publisher operator",
 		"$SRV.PING":                       "",
@@ -361,7 +362,7 @@ type order struct {
 	lack string // the permission that a refusal names to the others
 }
 
-const info, create = "$JS.API.STREAM.INFO.", "$JS.API.CONSUMER.CREATE."
+const info, create, message = "$JS.API.STREAM.INFO.", "$JS.API.CONSUMER.CREATE.", "$JS.API.STREAM.MSG.GET."
 
 // orders returns the commands that connect to the broker.
 func orders(t *testing.T, snapshot, admin string) []order {
@@ -371,10 +372,10 @@ func orders(t *testing.T, snapshot, admin string) []order {
 		{[]string{"publish", ownEvents}, "publisher snapshots operator", "sent", "publish to registry."},
 		{[]string{"verify", "--admin-addr=" + admin}, readers, "no difference", create + "REGISTRY."},
 		{[]string{"snapshot", "list"}, readers, snapshot, info + "OBJ_REGISTRY_SNAPSHOTS"},
-		{[]string{"snapshot", "verify", snapshot}, readers, "good", info + "OBJ_REGISTRY_SNAPSHOTS"},
-		{[]string{"snapshot", "restore", dataDir, snapshot}, readers, "restored", info + "OBJ_REGISTRY_SNAPSHOTS"},
-		{[]string{"export", snapshot}, readers, "registry.entry.listed", info + "OBJ_REGISTRY_SNAPSHOTS"},
-		{[]string{"rejected", "list"}, "operator", "registry.scammers.bad", "REGISTRY_REJECTED"},
+		{[]string{"snapshot", "verify", snapshot}, readers, "good", message + "OBJ_REGISTRY_SNAPSHOTS"},
+		{[]string{"snapshot", "restore", dataDir, snapshot}, readers, "restored", message + "OBJ_REGISTRY_SNAPSHOTS"},
+		{[]string{"export", snapshot}, readers, "registry.entry.listed", message + "OBJ_REGISTRY_SNAPSHOTS"},
+		{[]string{"rejected", "list"}, readers, "registry.scammers.bad", "REGISTRY_REJECTED"},
 	}
 }
 
@@ -473,9 +474,9 @@ func TestReplicaMayNotMakeSnapshots(t *testing.T) {
 	})
 }
 
-// TestRecoverMayNotPublish: recover as a user who may not publish ends soon with status 1, and names
-// the right that it lacks. Nothing waits for an acknowledgment that cannot come.
-func TestRecoverMayNotPublish(t *testing.T) {
+// TestRecoverMayNotUpdate: recover as a user who may not update the stream ends soon with status 1,
+// and names the right that it lacks; the emergency key has it.
+func TestRecoverMayNotUpdate(t *testing.T) {
 	t.Parallel()
 	c := startNode(t)
 	createStreams(t, c, c.connect(t, "operator"))
@@ -487,8 +488,15 @@ func TestRecoverMayNotPublish(t *testing.T) {
 	require.NoError(t, stream.Purge(t.Context()))
 	ctx, cancel := context.WithTimeout(t.Context(), registrytest.Patience)
 	defer cancel()
-	said, err := exec.CommandContext(ctx, registry, append([]string{"recover", "--yes", "--admin-addr=" + r.AdminAddr()}, c.as("replica")...)...).CombinedOutput()
-	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 || !strings.Contains(string(said), "this user of the broker may not publish to registry.") {
+	recover := func(role string) (string, error) {
+		said, err := exec.CommandContext(ctx, registry, append([]string{"recover", "--yes", "--admin-addr=" + r.AdminAddr()}, c.as(role)...)...).CombinedOutput()
+		return string(said), err
+	}
+	said, err := recover("operator")
+	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 || !strings.Contains(said, "this user of the broker may not publish to $JS.API.STREAM.UPDATE.REGISTRY") {
 		t.Errorf("%v: %s", err, said)
 	}
+	said, err = recover("emergency")
+	require.NoError(t, err, said)
+	require.Contains(t, said, "published: 20;")
 }

@@ -145,12 +145,10 @@ func beyondSchema() []struct{ rule, payload, problem string } {
 		{"bytes of a text", with("**x**", strings.Repeat("ż", 10_001)), "longer than 20000 bytes"},
 		{"a number without a point", views("17.0"), "must be a whole number written in digits alone"},
 		{"a number without an exponent", views("1e3"), "must be a whole number written in digits alone"},
-		{"a number without a sign", views("-0"), "must be a whole number written in digits alone"},
 		{"a time's year in UTC", with("2026-11-20T09:00:00.5+01:00", "2201-01-01T02:00:00+01:00"), "year outside 1970 to 2200"},
 		{"a media type's grammar", with("application/json", "application/json;;"), "must be JSON"},
 		{"no NUL in unknown members", with(`"data"`, `"x":"\u0000","data"`), "contains NUL"},
 		{"no member twice", with(`"data"`, `"id":"ev-1","data"`), "an object has the same member twice"},
-		{"depth", with(`"data"`, `"x":`+strings.Repeat("[", 64)+strings.Repeat("]", 64)+`,"data"`), "nested deeper than 64 levels"},
 		{"size of the message", with(`"data"`, `"x":"`+strings.Repeat("x", events.MaxPayload)+`","data"`), "longer than 262144 bytes"},
 	}
 }

@@ -37,9 +37,6 @@ func IsBinaryMode(header map[string][]string) bool {
 	return false
 }
 
-// ErrUnreadable rejects a message whose headers do not decode.
-var ErrUnreadable error = wrong("headers", "cannot be read")
-
 // errStatus rejects a message with the header by which brokers tell clients about a request.
 var errStatus error = wrong("headers", "Status is the broker's own; send the event without the headers of another message")
 
@@ -52,19 +49,6 @@ func CheckHeaders(header map[string][]string) error {
 		}
 	}
 	return nil
-}
-
-// DecodeStored decodes a message as its stream stores it: as DecodeMessage, and with an error for
-// headers that no event may have. header is nil for none.
-func DecodeStored(subject string, header map[string][]string, payload []byte) (Event, error) {
-	e, err := DecodeMessage(subject, payload)
-	if err != nil && IsBinaryMode(header) {
-		return Event{}, ErrBinaryMode
-	}
-	if err != nil {
-		return Event{}, err
-	}
-	return e, CheckHeaders(header)
 }
 
 // Error returns "<field>: <problem>".

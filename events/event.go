@@ -36,6 +36,13 @@ const (
 	TypeDonationRemoved Type = "registry.donation.removed"
 )
 
+// Types of the first and the last line of a snapshot or an export, which are no events: they change no
+// state, and publish passes over them.
+const (
+	TypeSnapshotBegun = "registry.snapshot.begun"
+	TypeSnapshotEnded = "registry.snapshot.ended"
+)
+
 // Types returns every event type of the contract.
 func Types() [7]Type {
 	return [7]Type{TypeListed, TypeVerified, TypeAmended, TypeDelisted, TypeViewsCounted, TypeDonationUpdated, TypeDonationRemoved}

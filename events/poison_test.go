@@ -60,8 +60,8 @@ func poisons() []eventstest.Poison {
 	stored("headers: Status is the broker's own", "NATS/1.0\r\nstatus: 409\r\nNats-Pending-Messages: 9\r\nNats-Pending-Bytes: 9\r\n\r\n", entryJSON)
 	for _, block := range []string{"NATS/1.0\r\nno colon\r\n\r\n", "garbage", "NATS/1.0\r\nA: b\r\n", "NATS/1.0\r\nA: b\r\n folded\r\n\r\n", "N",
 		"\x00\xff\x10\r\n\r\n", "NATS/1.0\r\nA: b\r\nx\r\n\r\n"} {
-		stored("headers: cannot be read", block, entryJSON)
-		stored("headers: cannot be read", block, "")
+		stored("", block, entryJSON) // the client library delivers it without the headers
+		stored("event: not JSON: ends too early", block, "")
 	}
 	stored("", "NATS/1.0\r\n: no name\r\nA:\r\n\r\n", entryJSON)
 	return all

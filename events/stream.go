@@ -12,15 +12,15 @@ const (
 	ValidateSubject = "registry-validate" // where a service says whether an event is valid
 	DefaultHistory  = 5                   // messages kept for each subject
 	MetadataEpoch   = "registry-epoch"
-	MetadataDemo    = "registry-demo" // "true" on the demonstration stream
+	MetadataFollows = "registry-follows" // the epochs that it follows, the newest first, separated by spaces
+	MetadataDemo    = "registry-demo"    // "true" on the demonstration stream
 	ContentType     = "application/cloudevents+json"
 	HeaderContent   = "Content-Type"
-	HeaderReason    = "Registry-Reason"     // one line, at most 200 bytes
-	HeaderSequence  = "Registry-Sequence"   // of the rejected message in its stream, decimal
-	HeaderSubject   = "Registry-Subject"    // of the rejected message, or of the one to validate
-	HeaderTime      = "Registry-Time"       // when the rejected message was stored, RFC 3339
-	HeaderMessageID = "Registry-Message-Id" // Nats-Msg-Id of the rejected message, where it has a good one
-	HeaderTruncated = "Registry-Truncated"  // "1" where the payload was cut at MaxRejected
+	HeaderReason    = "Registry-Reason"    // one line, at most 200 bytes
+	HeaderSequence  = "Registry-Sequence"  // of the rejected message in its stream, decimal
+	HeaderSubject   = "Registry-Subject"   // of the rejected message, or of the one to validate
+	HeaderTime      = "Registry-Time"      // when the rejected message was stored, RFC 3339
+	HeaderTruncated = "Registry-Truncated" // "1" where the payload was cut at MaxRejected
 
 	MaxRejected = 64 << 10 // bytes of payload stored of a rejected message
 )

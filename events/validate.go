@@ -21,7 +21,6 @@ const (
 	maxReportID = 64   // characters
 	maxInteger  = 1<<53 - 1
 	maxTimeText = 64 // bytes of a time as written
-	maxDepth    = 64 // levels of nesting, unknown members included
 
 	minYear, maxYear = 1970, 2200
 )

@@ -5,87 +5,72 @@ import (
 	"sync/atomic"
 	"time"
 
-	"example.org/registry/readmodel"
+	"example.org/registry/events/stream"
+)
+
+// Why a Projector applies nothing (Progress.Frozen).
+const (
+	FrozenMissing = "missing" // there is no stream
+	FrozenForeign = "foreign" // the stream is another registry's
 )
 
 // Progress is the state of a Projector at one moment.
 type Progress struct {
-	// StreamIdentity has the configured name, and the rest once it is known.
-	readmodel.StreamIdentity
+	// Identity has the configured name, and the rest once it is known.
+	stream.Identity
 
 	// Checkpoint is the sequence that the model has reached. LastSequence is the stream's last
-	// sequence, at most a second old while Connected. Lag is their difference, or 0 if the stream
-	// has no messages in between. While Frozen, LastSequence is that of the stream that is there
-	// now, so Lag means nothing.
+	// sequence, at most a second old while Connected. Lag is their difference.
 	Checkpoint, LastSequence, Lag uint64
 
-	// LagSeconds is 0 while Lag is 0 and the projector is not Frozen, else the time since AsOf, or
-	// since New if AsOf is unknown: an idle stream is not stuck, a frozen model is.
+	// LagSeconds is 0 while Lag is 0 and nothing is Frozen, else the time since AsOf, or since New
+	// if AsOf is unknown.
 	LagSeconds float64
 
-	// AsOf is the last moment at which the model is known to be complete, and never goes back. It
-	// is the time before the request that returned the stream's end, not the time of a delivery,
-	// which may be slow. At start it is when the broker stored the saved checkpoint's message, by
-	// the broker's clock, but not later than now. It is zero if unknown.
+	// AsOf is the last moment at which the model is known to be complete, and never goes back: the
+	// time before the request that returned the stream's end. It is zero if unknown.
 	AsOf time.Time
 
 	// CaughtUp means that the model may be served. Once true it stays true.
 	CaughtUp bool
 
-	// Connected means that the broker answers.
+	// Connected means that the broker answers about the stream.
 	Connected bool
 
-	// FrozenBy is why nothing is applied: FrozenMissing, FrozenForeign, or empty.
-	FrozenBy string
+	// Frozen is why nothing is applied: FrozenMissing, FrozenForeign, or empty.
+	Frozen string
 
-	// Unpublished counts the states that are known and that the stream lacks, once they have been
-	// Compared. Rewound means that the stream came back in an older state, and that no new history
-	// has begun since.
-	Unpublished       int
-	Compared, Rewound bool
+	// Rewound: the stream came back in an older state, and nobody has recovered it since. Reading:
+	// it is being read again from its beginning, beside what is shown.
+	Rewound, Reading bool
 
-	// PeersMissing counts the copies of the stream that it lacks or that are not current, as its
-	// leader sees it.
+	// Unpublished counts the known states that the stream is not known to hold.
+	Unpublished int
+
+	// WaitingPurges counts the removals whose earlier messages this server is yet to purge.
+	WaitingPurges int
+
+	// PeersMissing counts the copies of the stream that it lacks or that are not current.
 	PeersMissing int
 
 	// Saved is the checkpoint in the store.
 	Saved uint64
 
-	// Done of Total messages have been applied or rejected in the catch-up at start; both are 0
-	// until the stream has answered.
+	// Done of Total sequences have been dealt with in the catch-up at start; both are 0 until the
+	// stream has answered.
 	Done, Total uint64
 
-	// Applied counts the messages that this process has applied or rejected.
-	Applied uint64
+	// Counts of messages, since New: Applied ones were applied or rejected. Superseded ones lost
+	// against a greater revision. Unheeded ones are removals that were rejected because a greater
+	// revision is shown. PutBack are states that were published again.
+	Applied, Superseded, Unheeded, PutBack, RejectedHere uint64
 
-	// Superseded counts the messages that this process has passed over, because a state with a
-	// greater revision was known. Rejected ones are not among them.
-	Superseded uint64
-
-	// Unheeded counts the removals, and withdrawals of trust, that this process has rejected because
-	// a state with a greater revision is shown (events/CONTRACT.md#revisions). A process that begins
-	// with nothing saved, such as a new replica or a rebuild, counts none of those that it reads until
-	// it has caught up: others have, and people act on a new one.
-	Unheeded uint64
-
-	// PutBack counts the states that this process has published again, because superseded or rejected
-	// messages came after them.
-	PutBack uint64
-
-	// Rejected counts the copies in the stream of rejected events: this process's copies at once,
-	// other copies and purges within a second. RejectedHere counts the events that this process has
-	// rejected.
-	Rejected, RejectedHere uint64
-
-	// SubjectsNotErased counts the subjects with messages before their tombstone.
-	SubjectsNotErased int
+	// Rejected counts the copies in the stream of rejected events.
+	Rejected uint64
 
 	// LastError is a sentence about the most important problem, or empty.
 	LastError string
 }
-
-// Frozen reports whether nothing is applied, since the stream is missing or another registry's.
-func (p *Progress) Frozen() bool { return p.FrozenBy != "" }
 
 // Status is the part of Progress that every response depends on.
 type Status struct {
@@ -94,65 +79,29 @@ type Status struct {
 	LastError        string
 }
 
-// knownComplete records that the model has everything that the stream had at asOf.
-func (p *Progress) knownComplete(asOf time.Time) {
-	if asOf.After(p.AsOf) {
-		p.AsOf = asOf
-	}
-}
-
 // trouble is a source of LastError, in order of importance.
 type trouble int
 
 const (
 	troubleFrozen trouble = iota
-	troubleBroker
-	troubleOwed
-	troubleSession
-	troubleOrigin
-	troubleVerify
-	troubleConfig
-	troubleLacking
-	troubleDelivery
+	troubleStream         // it cannot be reached, or must not be followed
 	troubleStore
-	troubleRejects
-	troubleBacklog
+	troubleCopies
+	troubleFull // the stream takes in nothing
+	troubleLacking
+	troublePurges
 	troubles // their number
 )
 
-// tracker holds the Progress. Any goroutine may change it, under mu, and read it, by an atomic
-// load.
+// tracker holds the Progress. Any goroutine may change it, under mu, and read it by an atomic load.
 type tracker struct {
-	began time.Time // fixed before the first read
+	began time.Time
 
 	mu        sync.Mutex
 	progress  Progress
 	sentences [troubles]string
-	ends      []end // after the checkpoint, in order
 
 	published atomic.Pointer[Progress]
-}
-
-// end is a moment at which the stream ended at sequence.
-type end struct {
-	sequence uint64
-	at       time.Time
-}
-
-// maxEnds bounds the recorded ends of the stream: half a minute of polls by default. A model that
-// lags more knows its AsOf less exactly.
-const maxEnds = 64
-
-// ended records that the stream had nothing after sequence at the moment at. Once the model has
-// reached sequence, it was complete at that moment.
-func (t *tracker) ended(sequence uint64, at time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for n := len(t.ends); n > 0 && (t.ends[n-1].sequence >= sequence || n == maxEnds); n-- {
-		t.ends = t.ends[:n-1]
-	}
-	t.ends = append(t.ends, end{sequence, at})
-	t.publish()
 }
 
 // update changes the progress and publishes it.
@@ -164,61 +113,97 @@ func (t *tracker) update(change func(p *Progress)) {
 }
 
 // setTrouble sets the sentence about a problem, or clears it if empty, and reports whether it is
-// new. What else says so in the progress is changed with it: no reader sees one without the other.
-func (t *tracker) setTrouble(with trouble, sentence string, changes ...func(p *Progress)) bool {
+// new.
+func (t *tracker) setTrouble(source trouble, sentence string) (isNew bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	isNew := t.sentences[with] != sentence
-	if !isNew && len(changes) == 0 {
+	if t.sentences[source] == sentence {
 		return false
 	}
-	t.sentences[with] = sentence
-	for _, change := range changes {
-		change(&t.progress)
-	}
+	t.sentences[source] = sentence
 	t.publish()
-	return isNew
+	return true
 }
 
 func (t *tracker) publish() {
-	for len(t.ends) > 0 && t.ends[0].sequence <= t.progress.Checkpoint {
-		t.progress.knownComplete(t.ends[0].at)
-		t.ends = t.ends[1:]
-	}
 	p := t.progress
 	p.Lag = p.LastSequence - min(p.Checkpoint, p.LastSequence)
-	p.LastError = t.lastError(p)
+	p.LastError = t.lastError()
 	t.published.Store(&p)
 }
 
-func (t *tracker) lastError(p Progress) string {
+func (t *tracker) lastError() string {
 	for _, sentence := range t.sentences {
 		if sentence != "" {
 			return sentence
 		}
 	}
 	switch {
-	case p.CaughtUp:
+	case t.progress.CaughtUp:
 		return ""
-	case !p.Connected:
+	case !t.progress.Connected:
 		return "Waiting for the broker."
 	}
 	return "Catching up with the stream."
 }
 
-func (t *tracker) status() Status {
-	p := t.published.Load()
-	return Status{p.CaughtUp, p.Frozen(), p.AsOf, p.LastError}
+// Progress returns the current Progress. Any goroutine may call it.
+func (p *Projector) Progress() Progress {
+	now := *p.tracker.published.Load()
+	if now.Lag > 0 || now.Frozen != "" {
+		since := now.AsOf
+		if since.IsZero() {
+			since = p.tracker.began
+		}
+		now.LagSeconds = max(0, time.Since(since).Seconds())
+	}
+	return now
 }
 
-func (t *tracker) read(now time.Time) Progress {
-	p := *t.published.Load()
-	if p.Lag > 0 || p.Frozen() {
-		since := p.AsOf
-		if since.IsZero() {
-			since = t.began
-		}
-		p.LagSeconds = max(0, now.Sub(since).Seconds())
+// Status returns the part of Progress that every response depends on, at the cost of an atomic load.
+func (p *Projector) Status() Status {
+	now := p.tracker.published.Load()
+	return Status{now.CaughtUp, now.Frozen != "", now.AsOf, now.LastError}
+}
+
+// show publishes what follows from the position and the model. Only Run's goroutine calls it, and
+// New. change may be nil.
+func (p *Projector) show(change func(s *Progress)) {
+	lacking := p.cfg.Model.View().Lacking()
+	waiting := len(p.pending.purges)
+	if p.saving != nil {
+		waiting += p.saving.waiting
 	}
-	return p
+
+	sentence := ""
+	switch {
+	case p.phase != caughtUp || p.reading:
+	case p.meta.Rewound:
+		sentence = "The stream came back in an older state; registry recover publishes what it has lost."
+	case lacking > 0:
+		sentence = "The stream lacks states that this server knows; registry recover publishes them."
+	}
+	p.tracker.setTrouble(troubleLacking, sentence)
+
+	p.tracker.update(func(s *Progress) {
+		s.Identity = p.meta.Identity
+		s.Stream = p.cfg.Stream
+		s.Checkpoint, s.LastSequence = p.meta.Sequence, max(s.LastSequence, p.meta.Sequence)
+		s.CaughtUp = p.phase == caughtUp
+		s.Rewound, s.Reading = p.meta.Rewound, p.reading
+		s.Unpublished, s.WaitingPurges = lacking, waiting
+		s.Applied, s.Superseded, s.Unheeded = p.counts.applied, p.counts.superseded, p.counts.unheeded
+		s.PutBack, s.RejectedHere = p.counts.restored, p.counts.rejected
+		if p.reading { // not compared yet
+			s.Unpublished = 0
+		}
+		if s.CaughtUp {
+			s.Done = s.Total
+		} else if s.Total > 0 {
+			s.Done = min(s.Total, p.meta.Sequence-min(p.meta.Sequence, p.from))
+		}
+		if change != nil {
+			change(s)
+		}
+	})
 }

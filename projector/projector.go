@@ -3,279 +3,227 @@ package projector
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 
 	"example.org/registry/events"
-	"example.org/registry/events/leader"
-	"example.org/registry/events/natserr"
 	"example.org/registry/events/pause"
-	"example.org/registry/readmodel"
+	"example.org/registry/events/stream"
+	"example.org/registry/snapshots"
 )
 
 // Projector follows one stream.
 type Projector struct {
-	// Fixed after New.
-	cfg      Config
-	log      *slog.Logger
-	js       jetstream.JetStream
-	stream   leader.Stream
-	tracker  tracker
-	saver    *saver
-	rejecter *rejecter
-	eraser   *eraser
-	restorer *restorer
-	chunks   chan *chunk           // from the session's receiver to the workers
-	poll     chan struct{}         // to watch: poll now; holds one
-	erased   chan erasure          // from watch to the session
-	restart  chan error            // to the session: the reason to restart, which verifies the stream; holds one
-	joins    chan joining          // to the session; see Join
-	lost     chan []events.Subject // to the session: subjects that the stream lacks
+	cfg     Config
+	log     *slog.Logger
+	stream  stream.Stream
+	copies  *copier
+	tracker tracker
 
-	// Owned by follow.
-	phase    phase     // of catching up at start
-	target   uint64    // sequence that ends the phase
-	asked    time.Time // time of the request for target, in the phase toPresent
-	bulk     bool      // the model is in bulk: only while catching up
-	accepted bool      // the stream's configuration has been checked
-	denied   bool      // the last look found no stream to go on with; see freeze
-	again    reading
-	owed     *readmodel.Owed // what must be known before the model may be served; nil if that is nothing
+	// mu is held while model and meta change. Run's goroutine alone changes them, so it reads them
+	// without mu.
+	mu   sync.Mutex
+	meta snapshots.Meta
 
-	lackingSince time.Time // when the stream began to lack entries that are shown; zero if it lacks none
+	// Owned by Run.
+	phase   phase
+	target  end    // what phase waits for
+	from    uint64 // checkpoint at which the catch-up began
+	reading bool   // the stream is read again from its beginning, up to until
+	until   uint64
+	bulk    bool // the model publishes nothing until EndBulk
 
-	bound bound // limit up to which messages are applied
+	pending  *commit // applied, and not handed over yet
+	saving   *commit // handed over, or nil
+	saved    chan error
+	saveFrom time.Time // no save before
 
-	origin atomic.Pointer[leader.Stream] // the stream's origin; nil if it is unknown, or the stream is no mirror
+	mayWrite bool      // this server has begun to purge and to publish states again
+	denied   time.Time // when a look first found no stream to go on with; zero if the last one did
+	checked  bool      // the stream's settings
+	moved    time.Time // when the checkpoint moved last
+	counted  time.Time // no count of the copies of rejected events before
+	lost     time.Time // when the stream was last read again because of lost subjects
 
-	receiving atomic.Pointer[receiver] // the session's, once it follows the stream; else nil. Written by follow only.
+	counts   counts
+	lines    *rate.Limiter // of the log, about rejected events
+	unlogged int           // since the last of them
 
-	// at is the checkpoint of the model. Written by follow only.
-	at atomic.Pointer[readmodel.Checkpoint]
+	version      atomic.Uint64 // counts the changes that the store is to have
+	savedVersion atomic.Uint64
+	restored     map[events.Subject]time.Time // owned by the running commit
+	killed       atomic.Bool                  // a test ends the projector as a crash does
 }
 
-// New makes a Projector. Run starts it.
+// counts are numbers of messages since New.
+type counts struct{ applied, superseded, unheeded, restored, rejected uint64 }
+
+// How many rejections are logged, in a second and at once: no backend fills the disk with lines.
+const (
+	linesPerSecond = 1
+	linesAtOnce    = 100
+)
+
+// phase says how far the model is from being served. It is complete only at the end that the stream
+// had when a first end was reached: a message that was displaced on the way by a newer one of its
+// subject is made up for by then.
+type phase int
+
+const (
+	toFirstEnd phase = iota
+	toSecondEnd
+	caughtUp
+)
+
+// end is the stream's last sequence, and when it was asked for.
+type end struct {
+	sequence uint64
+	asked    time.Time // zero if there is nothing to reach
+}
+
+// New makes a Projector.
 func New(cfg Config) *Projector {
 	cfg = cfg.withDefaults()
 	p := &Projector{
-		cfg:     cfg,
-		log:     cfg.Logger.With("stream", cfg.Stream),
-		js:      cfg.JetStream,
-		stream:  leader.Stream{JS: cfg.JetStream, Name: cfg.Stream},
-		chunks:  make(chan *chunk),
-		poll:    make(chan struct{}, 1),
-		erased:  make(chan erasure),
-		restart: make(chan error, 1),
-		joins:   make(chan joining),
-		lost:    make(chan []events.Subject),
-		again:   reading{active: true, hold: cfg.Saved},
-		owed:    cfg.Owed,
+		cfg: cfg, log: cfg.Logger, stream: stream.Stream{JS: cfg.JetStream, Name: cfg.Stream},
+		copies: newCopier(cfg), meta: cfg.Meta,
+		pending: newCommit(), saved: make(chan error, 1), restored: map[events.Subject]time.Time{},
+		lines: rate.NewLimiter(linesPerSecond, linesAtOnce),
 	}
-	p.bound.init()
 	p.tracker.began = time.Now()
-	p.setCheckpoint(cfg.Saved)
-	p.tracker.update(func(s *Progress) {
-		s.Saved, s.LastSequence = cfg.Saved.Sequence, cfg.Saved.Sequence
-		if at := cfg.Saved.Newest().Time; !at.After(p.tracker.began) { // or the broker's clock proves nothing
-			s.AsOf = at
+	p.reading = p.meta.Sequence == 0 && p.cfg.Model.View().NumSubjects() > 0
+	p.show(func(s *Progress) {
+		s.Saved = p.meta.Sequence
+		if marks := p.meta.Marks; p.meta.Complete && len(marks) > 0 {
+			s.AsOf = marks[len(marks)-1].Time
 		}
 	})
-	p.restorer = newRestorer(p)
-	p.rejecter = newRejecter(cfg, p.stream, &p.tracker, p.log)
-	p.eraser = newEraser(p)
-	p.saver = newSaver(cfg, &p.tracker, p.rejecter, p.log)
 	return p
 }
 
-// Run follows the stream until ctx ends. It then saves what has been applied, and returns nil.
-//
-// It returns an error only if the operator must change something before the registry can serve: the
-// stream's configuration loses events (MaxAge, AllowMsgTTL, MaxMsgs, DiscardOld, no limits
-// retention); the stream is the demonstration's when it should not be, or the reverse; or it cannot
-// be created. If too few nodes of a cluster are up, Run waits. The error is one line and names the
-// remedy. With ReadOnly, Run also returns a permission error of the broker, which a server would
-// wait out. Run may be called once.
-func (p *Projector) Run(ctx context.Context) error {
-	p.lackingSince = p.tracker.began.Add(-lacksFor)
-	p.nameFeed()
-	// Saver and rejecter finish the work that the others have passed on, so they end last.
-	handed, endHanded := context.WithCancel(context.WithoutCancel(ctx))
-	defer endHanded()
-	var last sync.WaitGroup
-	last.Go(func() { p.saver.run(handed) })
-	last.Go(func() { p.rejecter.run(handed) })
+// fatalError means that the operator must act before the stream can be followed.
+type fatalError struct{ error }
 
-	group, ctx := errgroup.WithContext(ctx)
-	for range p.cfg.Workers {
-		group.Go(func() error { decodeChunks(ctx, p.chunks, p.log); return nil })
-	}
-	group.Go(func() error { p.watch(ctx); return nil })
-	group.Go(func() error { p.watchOrigin(ctx); return nil })
-	group.Go(func() error { p.eraser.run(ctx); return nil })
-	group.Go(func() error { p.restorer.run(ctx); return nil })
-	group.Go(func() error { return p.follow(ctx) })
-	err := group.Wait()
+func (e *fatalError) Unwrap() error { return e.error }
 
-	endHanded()
-	last.Wait()
-	p.rejecter.finish() // first: no checkpoint is saved past a rejection that is not copied
-	p.saver.finish()
-	return err
-}
+// frozenError means that there is no stream to go on with.
+type frozenError struct{ why, sentence string }
 
-// A failed session is retried after firstWait; each further failure doubles the wait, up to
-// Config.RetryEvery.
+func (e *frozenError) Error() string { return e.sentence }
+
+// firstWait is the wait after a session that made no step. Each further one doubles it.
 const firstWait = 50 * time.Millisecond
 
-// follow makes sessions until ctx ends or the operator must act.
-func (p *Projector) follow(ctx context.Context) error {
-	wait, first := firstWait, true
+// Run follows the stream until ctx ends, and saves what it has applied. Before the model has caught
+// up, a stream that must not be followed ends it with an error.
+func (p *Projector) Run(ctx context.Context) error {
+	wait := firstWait
 	for ctx.Err() == nil {
-		began := time.Now()
-		established, err := p.session(ctx)
+		before := p.meta.Sequence
+		err := p.session(ctx)
 		if ctx.Err() != nil {
 			break
 		}
-		var unusable *unusableError
-		var frozen *frozenError
-		switch {
-		case errors.As(err, &unusable) && !p.Progress().CaughtUp: // otherwise a state is being served
-			return unusable.err
-		case errors.As(err, &frozen):
-			p.freeze(ctx, frozen)
-		case p.cfg.ReadOnly && errors.Is(err, natserr.ErrRefused):
-			return err // a replay does not wait for a change of the broker's configuration
-		default:
-			if established {
-				wait = firstWait
-			}
-			p.sessionLost(err, established || first)
-			first = false
-			pause.For(ctx, wait-time.Since(began)) // a request that timed out was wait enough
-			wait = min(2*wait, p.cfg.RetryEvery)
+
+		if fatal, is := errors.AsType[*fatalError](err); is && p.phase != caughtUp {
+			p.saveRest()
+			return fatal.error
 		}
+		p.noteFailure(err)
+
+		if p.meta.Sequence > before { // such as behind a message that no consumer delivers
+			wait = firstWait
+			continue
+		}
+		p.rest(ctx, wait)
+		wait = min(2*wait, max(p.cfg.RetryEvery, firstWait))
 	}
+	p.saveRest()
 	return nil
 }
 
-// session follows the stream with one consumer until a problem occurs, and returns the problem.
-// established means that the stream was the right one and messages could arrive.
-func (p *Projector) session(ctx context.Context) (established bool, err error) {
-	asked := time.Now()
-	select {
-	case <-p.restart: // this session looks again
-	default:
-	}
-	info, err := p.ensureStream(ctx)
-	if err != nil {
-		return false, err
-	}
-	if err := p.acceptStream(info); err != nil {
-		return false, err
-	}
-	if err := p.findOrigin(info); err != nil {
-		return false, err
-	}
-	if err := p.prove(ctx, info); err != nil {
-		return false, err
-	}
-	p.thaw()
-	r, err := p.newReceiver(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer r.close()
-	// This check comes after the consumer exists and before its first message is applied. From here
-	// on, replacing the stream also removes the consumer.
-	if err := p.VerifyStream(ctx); err != nil {
-		return false, err
-	}
-	end, asOf, err := p.whole(ctx, info, asked)
-	if err != nil {
-		return false, err
-	}
-	p.beginCatchUp(ctx, info, end, asOf, r.Pending)
-	defer func() {
-		if ctx.Err() == nil { // during shutdown the model is not served: do not sort it
-			p.endBulk()
+// noteFailure tells the operator why a session has ended.
+func (p *Projector) noteFailure(err error) {
+	frozen, _ := errors.AsType[*frozenError](err)
+	connected := p.cfg.JetStream.Conn().IsConnected()
+	if frozen == nil {
+		p.denied = time.Time{}
+		p.tracker.update(func(s *Progress) { s.Connected = connected })
+		if p.tracker.setTrouble(troubleStream, fmt.Sprintf("The stream is not being followed: %v.", err)) {
+			p.log.Warn("the stream is not being followed; trying again", "error", err, "checkpoint", p.meta.Sequence)
 		}
-	}()
-	r.start(ctx, p.chunks)
-	p.tracker.setTrouble(troubleSession, "")
-	p.receiving.Store(r)
-	defer p.receiving.Store(nil)
-	return true, p.apply(ctx, r)
-}
-
-// sessionLost reports why a session ended to the operator, and logs the first end after a good
-// session.
-func (p *Projector) sessionLost(err error, news bool) {
-	level := slog.LevelDebug
-	if news {
-		level = slog.LevelWarn
+		return
 	}
-	p.log.Log(context.Background(), level, "stream lost; following again as soon as it can be reached",
-		"error", err, "checkpoint", p.Checkpoint().Sequence)
-	p.tracker.setTrouble(troubleSession, "The stream is not being followed: "+err.Error()+".")
+
+	// A broker that is starting may deny its stream once.
+	if p.denied.IsZero() {
+		p.denied = time.Now()
+	}
+	if time.Since(p.denied) < p.cfg.RetryEvery {
+		return
+	}
+	p.tracker.setTrouble(troubleStream, "")
+	if p.tracker.setTrouble(troubleFrozen, frozen.sentence) {
+		p.log.Error("frozen: nothing is applied, and the last state is served", "reason", frozen.sentence, "checkpoint", p.meta.Sequence)
+	}
+	p.tracker.update(func(s *Progress) { s.Frozen, s.Connected = frozen.why, connected })
+	p.serveSaved(true)
 }
 
-// recheck restarts the session, which verifies the stream first. Any goroutine may call it.
-func (p *Projector) recheck(err error) {
-	select {
-	case p.restart <- errors.New("to be verified again: " + err.Error()): // not wrapped: the next session decides
-	default:
+// rest waits, and goes on saving.
+func (p *Projector) rest(ctx context.Context, d time.Duration) {
+	over := time.After(d)
+	tick := time.NewTicker(p.cfg.SaveEvery)
+	defer tick.Stop()
+	for {
+		p.serveSaved(false)
+		p.save(false)
+		select {
+		case err := <-p.saved:
+			p.finishCommit(err)
+		case <-tick.C:
+		case <-over:
+			return
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 
-// wake makes the goroutine look that waits for c, which holds one.
-func wake(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
+// serveSaved lets a saved state be served although the stream is not being followed: at once if it
+// is frozen, else after StartupTimeout.
+func (p *Projector) serveSaved(frozen bool) {
+	if p.phase == caughtUp || !p.meta.Complete || !frozen && time.Since(p.tracker.began) < p.cfg.StartupTimeout {
+		return
 	}
+	p.log.Warn("serving the saved state, since the stream is not being followed", "checkpoint", p.meta.Sequence)
+	p.phase, p.target = caughtUp, end{}
+	p.show(nil)
 }
 
-// Progress returns the current Progress by one atomic load. Any goroutine may call it, before,
-// during and after Run.
-func (p *Projector) Progress() Progress { return p.tracker.read(time.Now()) }
-
-// Status returns the current Status by one atomic load, without a copy. Any goroutine may call it,
-// before, during and after Run.
-func (p *Projector) Status() Status { return p.tracker.status() }
-
-// VerifyStream asks the broker whether the stream is still as it was read. The error gives the reason
-// why it is not, or why the broker did not answer.
-// Any goroutine may call it while Run runs.
-func (p *Projector) VerifyStream(ctx context.Context) error {
-	info, err := p.stream.Info(ctx)
-	if err != nil {
-		return err
-	}
-	return check(ctx, p.stream, info, p.Checkpoint())
+// Known returns the greatest revision that is known of a subject, or 0. Any goroutine may call it.
+func (p *Projector) Known(k events.Subject) int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cfg.Model.Known(k)
 }
 
-// Flush waits until the store holds at least what the model had applied when Flush was called. It
-// is for callers that are about to copy the store, and does not wait for SaveEvery. The error is
-// that of ctx, or of a failed write. Before the model has caught up once, and while Run does not
-// run, it waits for ctx. Any goroutine may call it.
+// flushEvery is how often Flush looks whether the store has been written.
+const flushEvery = 20 * time.Millisecond
+
+// Flush waits until the store has everything that has been applied. Any goroutine may call it while
+// Run runs.
 func (p *Projector) Flush(ctx context.Context) error {
-	var applied readmodel.Checkpoint
-	p.withModel(func(*readmodel.Model) { applied = p.Checkpoint() }) // the model shows a batch before its checkpoint moves
-	return p.saver.flush(ctx, applied.Sequence)
-}
-
-// Checkpoint returns the model's checkpoint. Any goroutine may call it.
-func (p *Projector) Checkpoint() readmodel.Checkpoint { return *p.at.Load() }
-
-func (p *Projector) setCheckpoint(at readmodel.Checkpoint) {
-	p.at.Store(&at)
-	p.tracker.update(func(s *Progress) {
-		s.Checkpoint, s.StreamIdentity = at.Sequence, at.StreamIdentity
-		s.Stream = p.cfg.Stream
-	})
+	version := p.version.Load()
+	for p.savedVersion.Load() < version {
+		if !pause.For(ctx, flushEvery) {
+			return fmt.Errorf("the store is not written in time: %w", context.Cause(ctx))
+		}
+	}
+	return nil
 }

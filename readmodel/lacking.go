@@ -12,7 +12,7 @@ import (
 )
 
 // A model knows more than its stream where the stream was rewound, or lost messages, or where a
-// state came from elsewhere (events/CONTRACT.md#histories). Such a state has sequence 0.
+// state came from elsewhere (events/CONTRACT.md#another-stream). Such a state has sequence 0.
 
 type lacking struct {
 	subjects map[events.Subject]struct{}

@@ -250,7 +250,7 @@ type StreamIdentity struct {
 	StreamEpoch   string    `json:"streamEpoch"`            // metadata registry-epoch, else the creation time
 	StreamCreated time.Time `json:"streamCreated,omitzero"` // as the broker reports it
 
-	// History is the name of the newest marker up to the checkpoint (events/CONTRACT.md#histories).
+	// History is the name of the newest marker up to the checkpoint (events/CONTRACT.md#another-stream).
 	// If empty, there is none, and the stream's epoch is the name.
 	History string `json:"history,omitempty"`
 

@@ -2,245 +2,162 @@ package snapshots
 
 import (
 	"errors"
-	"fmt"
-	"io"
+	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
-	"strconv"
 	"syscall"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 
-	"example.org/registry/events/failpoint"
 	"example.org/registry/readmodel/fault"
 )
 
-// lockTimeout bounds the wait for bbolt's own lock on the file. LockDir keeps other servers out, so
-// this lock can only be held by a tool that reads the file.
-const lockTimeout = time.Second
-
-// openFile opens an existing bbolt file for writing. It also returns the file, which closes with
-// db. The error is damage or the system's.
-func openFile(path string) (db *bolt.DB, file *os.File, err error) {
-	small, err := openToRead(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := small.Close(); err != nil {
-		return nil, nil, err
-	}
-	err = fault.Catch(func() (err error) {
-		db, err = bolt.Open(path, 0o600, &bolt.Options{
-			Timeout:         lockTimeout,
-			FreelistType:    bolt.FreelistMapType,
-			InitialMmapSize: initialMmap,
-			NoStatistics:    true,
-			OpenFile: func(path string, flag int, mode os.FileMode) (*os.File, error) {
-				f, err := openExisting(path, flag, mode)
-				file = f
-				return f, err
-			},
-		})
-		return err
-	})
-	if err != nil && file != nil {
-		_ = file.Close() // after a panic in bolt.Open it is still open and locked
-	}
-	if err == nil {
-		adviseNormal(db, initialMmap)
-	}
-	return db, file, classify(err)
-}
-
-// openExisting opens a file for bbolt, which would otherwise create a missing one.
-func openExisting(path string, flag int, mode os.FileMode) (*os.File, error) {
-	return os.OpenFile(path, flag&^os.O_CREATE, mode)
-}
-
-// openToRead opens an existing bbolt file that no process has open for writing. It compares the
-// length of the file with the meta pages, since reading a mapped file beyond its end is a fault.
-// Before that, bbolt reads only the meta pages. The error is damage or the system's.
-func openToRead(path string) (db *bolt.DB, err error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if info.IsDir() {
-		return nil, &os.PathError{Op: "open", Path: path, Err: syscall.EISDIR}
-	}
-	if info.Size() == 0 {
-		return nil, damage{errors.New("file is empty")} // bbolt would initialize it
-	}
-	err = fault.Catch(func() (err error) {
-		db, err = bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true, Timeout: lockTimeout, OpenFile: openExisting, NoStatistics: true})
-		if err != nil {
-			return err
-		}
-		adviseNormal(db, info.Size())
-		return db.View(func(tx *bolt.Tx) error {
-			if tx.Size() > info.Size() {
-				return fmt.Errorf("file is cut short: %d bytes of %d", info.Size(), tx.Size())
-			}
-			return nil
-		})
-	})
-	if err != nil && db != nil {
-		_ = db.Close() // err is more specific
-	}
-	return db, classify(err)
-}
-
-// metaOf reads the meta record of an open file, whose pages may be damaged.
-func metaOf(db *bolt.DB) (m meta, err error) {
-	err = fault.Catch(func() error {
-		return db.View(func(tx *bolt.Tx) (err error) {
-			m, err = readMeta(tx)
-			return err
-		})
-	})
-	return m, err
-}
-
-// createFile makes an empty store. The file gets its name when it is complete, so a crash leaves no
-// partial file under that name.
-func createFile(path string, m meta) error {
-	temporary := path + newSuffix
-	if err := removeIfThere(temporary); err != nil {
-		return err
-	}
-	if err := writeEmpty(temporary, m); err != nil {
-		return errors.Join(err, removeIfThere(temporary)) // a full disk needs the space
-	}
-	if err := failpoint.Hit("store/before-create"); err != nil {
-		return err
-	}
-	if err := os.Rename(temporary, path); err != nil {
-		return errors.Join(err, removeIfThere(temporary))
-	}
-	if err := failpoint.Hit("store/after-create"); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-func writeEmpty(path string, m meta) error {
-	db, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: lockTimeout, NoStatistics: true})
-	if err != nil {
-		return err
-	}
-	err = db.Update(func(tx *bolt.Tx) error {
-		for _, t := range tables() {
-			if _, err := tx.CreateBucket([]byte(t.name)); err != nil {
-				return err
-			}
-		}
-		return m.write(tx)
-	})
-	return errors.Join(err, db.Close())
-}
-
-// Suffixes of the files stored next to the store.
+// Suffixes of the files next to a store.
 const (
-	newSuffix        = ".new"                                // a store being made: an empty one, or a copy of the store
-	rebuildingSuffix = ".rebuilding"                         // a store that will replace the store
-	restoringSuffix  = ".restoring"                          // a store that an archive is being unpacked into
-	loadingSuffix    = ".loading"                            // exists during a load: left over if the load ends the process
-	damagedLabel     = "damaged"                             // followed by a time: a store that could not be loaded
-	whileLoading     = "." + damagedLabel + "-while-loading" // the last store whose load ended the process, or was killed
-	replacedLabel    = "replaced"                            // followed by a time: a store that another one replaced
+	RebuildingSuffix = ".rebuilding" // a store that will replace the store
+	restoringSuffix  = ".restoring"  // a store that a snapshot is being unpacked into
+	compactingSuffix = ".compacting" // a copy of the store without its free pages
+	damagedSuffix    = ".damaged"    // the last store that could not be loaded
 )
 
-// freeName returns path with label and time, and with a number if that name is taken.
-func freeName(path, label string, now time.Time) (string, error) {
-	base := path + "." + label + "-" + now.UTC().Format("20060102T150405Z")
-	name := base
-	for n := 2; ; n++ {
-		if _, err := os.Lstat(name); errors.Is(err, os.ErrNotExist) {
-			return name, nil
-		} else if err != nil {
-			return "", err
-		}
-		name = base + "-" + strconv.Itoa(n)
-	}
-}
+const (
+	// lockTimeout bounds the wait for bbolt's own lock on the file. LockDir keeps other servers out.
+	lockTimeout = time.Second
 
-// rename renames a store that does not load.
-func rename(path, aside string) error {
-	if err := failpoint.Hit("store/before-set-aside"); err != nil {
+	// mapSize is the address space for the map of a store: to move the map, bbolt waits until every
+	// reader has ended. It costs no memory.
+	mapSize = min(64<<30, math.MaxInt/2)
+)
+
+// openBolt opens or makes a bbolt file.
+func openBolt(path string) (db *bolt.DB, err error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && path != "":
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, syscall.EISDIR
+	case info.Size() == 0:
+		return nil, errors.New("the file is empty") // bbolt would take it for a new one
+	}
+	err = fault.Catch(func() error {
+		db, err = bolt.Open(path, 0o600, &bolt.Options{Timeout: lockTimeout, FreelistType: bolt.FreelistMapType, InitialMmapSize: mapSize})
 		return err
-	}
-	stampAside(path)
-	if err := os.Rename(path, aside); err != nil {
-		return err
-	}
-	if err := failpoint.Hit("store/after-set-aside"); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
+	})
+	return db, err
 }
 
-// keepAside gives the file at path a second name, so that another file can replace the first in one
-// step.
-func keepAside(path string) (aside string, err error) {
-	if aside, err = freeName(path, replacedLabel, time.Now()); err != nil {
-		return "", err
-	}
-	if err := secondName(path, aside); err != nil {
-		return "", err
-	}
-	stampAside(aside)
-	return aside, nil
-}
-
-// stampAside sets the file's modification time to now, from which RemoveSetAside counts. If that
-// fails, it counts from the last save.
-func stampAside(path string) {
-	now := time.Now()
-	_ = os.Chtimes(path, now, now)
-}
-
-// secondName links name to the file at path. On a file system without links, such as exFAT, it
-// copies the file.
-func secondName(path, name string) error {
-	if os.Link(path, name) == nil {
+// closeBolt closes db after a transaction with an error. After a panic bbolt may hold its locks for
+// ever, so the file stays open then.
+func closeBolt(db *bolt.DB, err error) error {
+	if errors.Is(err, fault.Err) {
 		return nil
 	}
-	from, err := os.Open(path)
+	return db.Close()
+}
+
+// compact makes the file anew if more than half of its pages are free, since they may hold deleted
+// text for ever. If that fails, as on a full disk, the file stays as it is.
+func compact(path string) error {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	from, err := openBolt(path)
 	if err != nil {
 		return err
 	}
-	defer from.Close()
-	to, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	err = fault.Catch(func() error {
+		pages := int64(0)
+		err := from.View(func(tx *bolt.Tx) error {
+			pages = tx.Size() / int64(from.Info().PageSize)
+			return nil
+		})
+		if err != nil || 2*int64(from.Stats().FreePageN) <= pages {
+			return err
+		}
+		if compactInto(path+compactingSuffix, from) != nil {
+			return removeIfThere(path + compactingSuffix)
+		}
+		return rename(path+compactingSuffix, path)
+	})
+	return errors.Join(err, closeBolt(from, err))
+}
+
+// compactTx is how much one transaction of a compaction writes, in bytes.
+const compactTx = 16 << 20
+
+func compactInto(path string, from *bolt.DB) error {
+	if err := removeIfThere(path); err != nil {
+		return err
+	}
+	to, err := openBolt(path)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(to, from)
-	if err = errors.Join(err, to.Sync(), to.Close()); err != nil {
-		return errors.Join(err, os.Remove(name))
-	}
-	return nil
+	err = bolt.Compact(to, from, compactTx)
+	return errors.Join(err, to.Close())
 }
 
-// syncDir makes a rename in dir durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
+// SetAside renames a store that is damaged, replacing an earlier one, and returns its new name.
+func SetAside(path string) (name string, err error) {
+	return path + damagedSuffix, rename(path, path+damagedSuffix)
+}
+
+// RemoveLeftovers removes what a killed process has left next to the store at path.
+func RemoveLeftovers(path string) error {
+	return errors.Join(removeIfThere(path+RebuildingSuffix), removeIfThere(path+restoringSuffix), removeIfThere(path+compactingSuffix))
+}
+
+// rename renames a file, durably.
+func rename(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(to))
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
+	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// isThere reports whether the file exists.
-func isThere(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
-}
-
-// removeIfThere removes a file. It is no error if the file is missing.
+// removeIfThere removes a file. A missing one is no error.
 func removeIfThere(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
+}
+
+// isSystems reports whether err comes from the system or another program's lock, and not from the
+// content of the file.
+func isSystems(err error) bool {
+	var number syscall.Errno
+	return errors.As(err, &number) || errors.Is(err, bolterrors.ErrTimeout)
+}
+
+// remedy returns an operator's remedy for an error of the store's file or of the data directory.
+func remedy(err error) string {
+	switch {
+	case errors.Is(err, syscall.EISDIR):
+		return "move that directory away, or choose another data directory with --data-dir"
+	case errors.Is(err, syscall.ENOTDIR):
+		return "choose a directory with --data-dir"
+	case errors.Is(err, fs.ErrPermission):
+		return "make it readable and writable for this user, or choose another data directory with --data-dir"
+	case errors.Is(err, fs.ErrNotExist):
+		return "make that directory, or choose another with --data-dir"
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return "close the other program that has the file open"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "make space on the disk"
+	case errors.Is(err, syscall.ENOMEM):
+		return "lift the limit on the address space of this process (ulimit -v, LimitAS)"
+	case errors.Is(err, syscall.EROFS):
+		return "make the disk writable, or choose a data directory on another disk with --data-dir"
+	}
+	return "check the disk"
 }

@@ -2,351 +2,363 @@ package snapshots
 
 import (
 	"bytes"
-	"cmp"
 	"context"
+	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	bolt "go.etcd.io/bbolt"
 
-	"example.org/registry/events/failpoint"
+	"example.org/registry/events"
 	"example.org/registry/readmodel"
 	"example.org/registry/readmodel/fault"
 )
 
-// Config configures a Store.
-type Config struct {
-	// Path is the bbolt file, such as data/registry.db. Required. Its directory must exist, and the
-	// caller must hold its lock (LockDir).
-	Path string
-
-	// Logger gets messages for the operator. If nil, nothing is logged.
-	Logger *slog.Logger
-
-	// Restore is called if there is no store, or none that loads. It may put one at Path, as the
-	// function Restore does, which is then loaded. If Restore is nil, an empty store is made.
-	Restore func(context.Context) error
-}
-
-// Store is an open store, made by Open or NewReplacement. One goroutine at a time may call Save;
-// any goroutine may call the other methods.
-type Store struct {
-	logger *slog.Logger // fixed
-
-	// mu is held during a write transaction, so that Save and Probe exclude each other.
-	mu      sync.Mutex
-	path    string   // changes in Replace
-	db      *bolt.DB // nil until it is opened again, and after Close
-	file    *os.File // the file of db
-	attempt *meta    // meta record of a failed transaction; nil after a successful one
-	closed  bool
-	known   string // path of the file that says what the store holds; empty for a store that is not in its place
-	owed    *readmodel.Owed
-
-	// state guards the fields below. Writing them also requires mu; Checkpoint and Probe read them
-	// without mu, since they must not wait for the disk.
-	state  sync.Mutex
-	saved  meta
-	failed error // error of the last transaction; nil after a successful one
-
-	readers atomic.Int32 // read transactions of archives; it increases only with mu held
-}
-
-func newStore(path string, logger *slog.Logger) *Store {
-	return &Store{path: path, logger: cmp.Or(logger, slog.New(slog.DiscardHandler))}
-}
-
-var errClosed = errors.New("store: closed")
-
-// ErrDamaged means that the file is damaged, and that another store must replace it.
+// ErrDamaged matches errors of a store's file itself: another store must replace it.
 var ErrDamaged = errors.New("the file is damaged")
 
-// Save writes c in one transaction and returns when it is on the disk. Its checkpoint may be below
-// the saved one, if the stream was rewound.
-//
-// After an error the disk holds the state before or, although the failure was reported, that of c,
-// and never a mixture. The caller then saves everything again, including c's records. The store
-// first opens its file again (see "When the disk fails" in the package's documentation). After an
-// error that matches ErrDamaged every Save fails: make a replacement. Save does not retain c, and
-// sorts its records.
-func (s *Store) Save(c readmodel.Commit) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.ready(); err != nil {
+// Store is an open store. Any goroutine may call its methods; one at a time calls Save.
+type Store struct {
+	meta atomic.Pointer[Meta] // as saved
+
+	mu     sync.Mutex
+	path   string // changes in Replace
+	db     *bolt.DB
+	failed error // of the last transaction
+	closed bool
+}
+
+const (
+	statesBucket = "states"
+	metaBucket   = "meta"
+	metaKey      = "meta"
+)
+
+// Open opens or makes the file at path, whose directory the caller has locked (LockDir), and loads it
+// into a new model. An error that matches ErrDamaged is the file's own fault. Any other error is that of
+// ctx, or names the remedy.
+func Open(ctx context.Context, path string) (*Store, *readmodel.Model, error) {
+	s, model, err := openStore(ctx, path)
+	switch {
+	case err == nil:
+		return s, model, nil
+	case ctx.Err() != nil:
+		return nil, nil, context.Cause(ctx)
+	case isSystems(err):
+		return nil, nil, fmt.Errorf("store %s: %w; %s", path, err, remedy(err))
+	}
+	return nil, nil, fmt.Errorf("store %s: %w: %w", path, ErrDamaged, err)
+}
+
+func openStore(ctx context.Context, path string) (*Store, *readmodel.Model, error) {
+	if err := compact(path); err != nil {
+		return nil, nil, err
+	}
+	s, err := openFile(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	model, err := s.load(ctx)
+	if err != nil {
+		_ = s.Close() // err is more specific
+		return nil, nil, err
+	}
+	return s, model, nil
+}
+
+// openFile opens or makes the file, and reads its meta record. A file that it cannot make is not left.
+func openFile(path string) (*Store, error) {
+	_, statErr := os.Stat(path)
+	s := &Store{path: path}
+	if err := s.open(); err != nil {
+		if errors.Is(statErr, fs.ErrNotExist) {
+			_ = removeIfThere(path) // err is more specific
+		}
+		return nil, err
+	}
+	meta, err := s.readMeta()
+	if err != nil {
+		_ = s.Close() // err is more specific
+		return nil, err
+	}
+	s.meta.Store(&meta)
+	return s, nil
+}
+
+// open opens the file, and gives a new one its buckets.
+func (s *Store) open() (err error) {
+	if s.db, err = openBolt(s.path); err != nil {
 		return err
 	}
-	next := s.saved
-	next.Checkpoint = c.Checkpoint
-	next.Digest = c.Digest.String()
-	next.Counts = maps.Clone(s.saved.Counts)
-	err := s.commit(next, func(tx *bolt.Tx) error {
-		if err := clearSequences(tx, c.Lacking); err != nil {
-			return err
+	err = fault.Catch(func() error {
+		isNew := false
+		err := s.db.View(func(tx *bolt.Tx) error {
+			first, _ := tx.Cursor().First()
+			isNew = first == nil
+			if !isNew && (tx.Bucket([]byte(metaBucket)) == nil || tx.Bucket([]byte(statesBucket)) == nil) {
+				return errors.New("not a store of the registry")
+			}
+			return nil
+		})
+		if err == nil && isNew {
+			err = s.db.Update(createBuckets)
 		}
-		return writeRecords(tx, c.Records, next)
+		return err
 	})
-	if err == nil {
-		s.keepKnown()
+	if err != nil {
+		_ = closeBolt(s.db, err) // err is more specific
 	}
 	return err
 }
 
-// Probe reports whether the store can be read and written, by an empty transaction. During a Save
-// it returns the outcome of the transaction before, at once.
+func createBuckets(tx *bolt.Tx) error {
+	if _, err := tx.CreateBucket([]byte(statesBucket)); err != nil {
+		return err
+	}
+	if _, err := tx.CreateBucket([]byte(metaBucket)); err != nil {
+		return err
+	}
+	return putMeta(tx, Meta{Digest: readmodel.Digest{}.String()})
+}
+
+func putMeta(tx *bolt.Tx, m Meta) error {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return tx.Bucket([]byte(metaBucket)).Put([]byte(metaKey), text)
+}
+
+func getMeta(tx *bolt.Tx) (m Meta, err error) {
+	return m, json.Unmarshal(tx.Bucket([]byte(metaBucket)).Get([]byte(metaKey)), &m)
+}
+
+func (s *Store) readMeta() (m Meta, err error) {
+	err = s.view(func(tx *bolt.Tx) error {
+		m, err = getMeta(tx)
+		return err
+	})
+	return m, err
+}
+
+// view runs a read transaction. Damage of a page is an error.
+func (s *Store) view(read func(*bolt.Tx) error) error {
+	return fault.Catch(func() error {
+		tx, err := s.begin()
+		if err != nil {
+			return err
+		}
+		defer func() { _ = tx.Rollback() }() // a reader's rollback cannot fail
+		return read(tx)
+	})
+}
+
+func (s *Store) begin() (*bolt.Tx, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.ready(); err != nil {
+		return nil, err
+	}
+	return s.db.Begin(false)
+}
+
+// Meta returns the meta record as saved. It never waits.
+func (s *Store) Meta() Meta { return *s.meta.Load() }
+
+// Path returns the file's name.
+func (s *Store) Path() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.path
+}
+
+// Save writes c in one transaction and returns when it is on the disk. After an error the file may hold
+// c or what it held before: the caller saves everything again, for which Save opens the file again.
+// After an error that matches ErrDamaged, every Save fails.
+func (s *Store) Save(c Commit) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.ready(); err != nil {
+		return err
+	}
+	err := s.update(func(tx *bolt.Tx) error { return write(tx, c) })
+	if err == nil {
+		s.meta.Store(&c.Meta)
+	}
+	return err
+}
+
+// Probe reports whether the store can be read and written, by a transaction that changes nothing.
+// During a Save it returns the outcome of the transaction before, at once.
 func (s *Store) Probe() error {
 	if !s.mu.TryLock() {
-		return s.lastFailure()
+		return nil
 	}
 	defer s.mu.Unlock()
 	if err := s.ready(); err != nil {
 		return err
 	}
-	return s.commit(s.saved, func(tx *bolt.Tx) error {
-		_, err := readMeta(tx)
-		return err
+	return s.update(func(tx *bolt.Tx) error {
+		m, err := getMeta(tx)
+		if err != nil {
+			return err
+		}
+		return putMeta(tx, m)
 	})
 }
 
-// Checkpoint returns the checkpoint of the last transaction, or zero before the first. It never
-// waits.
-func (s *Store) Checkpoint() readmodel.Checkpoint { return s.current().Checkpoint }
+// ready opens the file again if the last transaction failed: what is in memory of it cannot be trusted.
+func (s *Store) ready() error {
+	switch {
+	case s.closed:
+		return errors.New("store: closed")
+	case s.failed == nil, errors.Is(s.failed, ErrDamaged):
+		return s.failed
+	}
+	_ = s.db.Close() // failed already
+	if err := s.open(); err != nil {
+		return fmt.Errorf("store: open again after a failed write: %w; %s", err, remedy(err))
+	}
+	s.failed = nil
+	return nil
+}
 
-// Owed returns what the data directory has held and the store did not hold when it was opened, or
-// nil.
-func (s *Store) Owed() *readmodel.Owed { return s.owed }
+// update runs a transaction and records whether it failed.
+func (s *Store) update(write func(*bolt.Tx) error) error {
+	err := fault.Catch(func() error { return s.db.Update(write) })
+	if errors.Is(err, fault.Err) { // bbolt panics on inconsistent pages, and may hold its locks for ever
+		err = fmt.Errorf("store: %w: %w; restart the server, which makes another one", ErrDamaged, err)
+	} else if err != nil {
+		err = fmt.Errorf("store: %w; %s", err, remedy(err))
+	}
+	s.failed = err
+	return err
+}
 
-// DataSet identifies this store's content: it is random, and new at every rebuild and restore.
-func (s *Store) DataSet() string { return s.current().DataSet }
+func write(tx *bolt.Tx, c Commit) error {
+	states := tx.Bucket([]byte(statesBucket))
+	for _, subject := range c.Lacking {
+		key := keyOf(subject)
+		if stored := states.Get(key); len(stored) >= sequenceSize {
+			if err := states.Put(key, encode(State{0, stored[sequenceSize:]})); err != nil {
+				return err
+			}
+		}
+	}
 
-// Close waits for a running transaction and closes the file. Further calls do nothing.
+	// In order: bbolt then splits few pages.
+	keys := make(map[string]State, len(c.States))
+	for subject, state := range c.States {
+		keys[string(keyOf(subject))] = state
+	}
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if err := states.Put([]byte(key), encode(keys[key])); err != nil {
+			return err
+		}
+	}
+	return putMeta(tx, c.Meta)
+}
+
+// State returns the saved state of a subject. ok is false if there is none.
+func (s *Store) State(k events.Subject) (state State, ok bool, err error) {
+	err = s.view(func(tx *bolt.Tx) error {
+		stored := tx.Bucket([]byte(statesBucket)).Get(keyOf(k))
+		if stored == nil {
+			return nil
+		}
+		state, err = decode(stored)
+		state.Line, ok = bytes.Clone(state.Line), err == nil
+		return err
+	})
+	return state, ok, err
+}
+
+// Each calls begin with the meta record and the number of states, and then visit with each state, in
+// the order of their keys. All of it is from one moment. The memory of a line is valid during its call.
+func (s *Store) Each(begin func(m Meta, count int) error, visit func(State) error) error {
+	return s.view(func(tx *bolt.Tx) error {
+		meta, err := getMeta(tx)
+		if err != nil {
+			return err
+		}
+		states := tx.Bucket([]byte(statesBucket))
+		if err := begin(meta, states.Stats().KeyN); err != nil {
+			return err
+		}
+		return states.ForEach(func(_, stored []byte) error {
+			state, err := decode(stored)
+			if err != nil {
+				return err
+			}
+			return visit(state)
+		})
+	})
+}
+
+// Close closes the file, once no transaction runs. Further calls do nothing.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed = true
-	return s.closeFile()
-}
-
-// closeWithin bounds the closing of the file after a failed transaction. If bbolt panicked on a
-// damaged page, and again in the rollback, it holds its locks forever. A copy for an archive holds
-// them until it is done.
-const closeWithin = 2 * time.Second
-
-func (s *Store) closeFile() error {
-	if s.db == nil {
-		return nil
-	}
-	db := s.db
-	s.db = nil
-	if s.attempt == nil {
-		return db.Close()
-	}
-	closed := make(chan error, 1)
-	go func() { closed <- db.Close() }()
-	select {
-	case err := <-closed:
-		return err
-	case <-time.After(closeWithin):
-		return fmt.Errorf("%s: it has not been closed within %s", s.path, closeWithin)
-	}
-}
-
-// commit runs one transaction, whose resulting meta record is next, and records whether it failed.
-func (s *Store) commit(next meta, write func(*bolt.Tx) error) error {
-	err := fault.Catch(func() error { return s.update(write) })
-	if errors.Is(err, fault.Err) || errors.As(err, &damage{}) {
-		err = fmt.Errorf("%w: %w", ErrDamaged, err) // bbolt panics on inconsistent pages
-	}
-	if err != nil {
-		err = fmt.Errorf("store: %w", err)
-		s.attempt = &next
-		s.setFailed(err)
-		return err
-	}
-	s.setSaved(next)
-	return nil
-}
-
-// update runs the transaction, with the points where tests make it fail.
-func (s *Store) update(write func(*bolt.Tx) error) error {
-	if err := failpoint.Hit("store/before-transaction"); err != nil {
-		return err
-	}
-	err := s.db.Update(func(tx *bolt.Tx) error {
-		if err := write(tx); err != nil {
-			return err
-		}
-		return failpoint.Hit("store/in-transaction")
-	})
-	if err != nil {
-		return err
-	}
-	return failpoint.Hit("store/after-transaction")
-}
-
-// ready opens the file again if the last transaction failed, and finds out whether that was stored.
-func (s *Store) ready() error {
 	if s.closed {
-		return errClosed
-	}
-	if s.attempt == nil {
 		return nil
 	}
-	if failed := s.lastFailure(); errors.Is(failed, ErrDamaged) {
-		return failed // permanently
-	}
-	err := s.reopen()
-	if errors.As(err, &damage{}) {
-		err = fmt.Errorf("%w: %w", ErrDamaged, err)
-		s.setFailed(err)
-	}
-	if err != nil {
-		return fmt.Errorf("store: open again after a failed write: %w", err)
-	}
-	s.attempt = nil
-	return nil
+	s.closed = true
+	return closeBolt(s.db, s.failed)
 }
 
-func (s *Store) reopen() error {
-	_ = s.closeFile() // failed already; the result of opening counts
-	db, file, err := openFile(s.path)
-	if err != nil {
+// Replace gives s, the store of a rebuild, the name of old in one step. old must save no more.
+func (s *Store) Replace(old *Store) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old.mu.Lock()
+	defer old.mu.Unlock()
+	if err := rename(s.path, old.path); err != nil {
 		return err
 	}
-	s.db, s.file = db, file
-	found, err := metaOf(s.db)
-	if err != nil {
-		return classify(err)
-	}
-	if !found.same(s.saved) && !found.same(*s.attempt) {
-		return errors.New("the state is neither the one saved nor the one attempted; restart to load it")
-	}
-	s.setSaved(found)
+	s.path, old.path = old.path, "" // old must not open what is not its own
 	return nil
 }
 
-func (s *Store) current() meta {
-	s.state.Lock()
-	defer s.state.Unlock()
-	return s.saved
+// Keys order an entry directly before its view total, as Model.Load needs it.
+const (
+	entrySuffix     = "/e"
+	viewsSuffix     = "/v"
+	donationsPrefix = "~/"
+)
+
+func keyOf(k events.Subject) []byte {
+	switch k.Kind {
+	case events.KindDonation:
+		return []byte(donationsPrefix + k.ID)
+	case events.KindViews:
+		return []byte(string(k.List) + "/" + k.ID + viewsSuffix)
+	}
+	return []byte(string(k.List) + "/" + k.ID + entrySuffix)
 }
 
-func (s *Store) setSaved(m meta) {
-	s.state.Lock()
-	defer s.state.Unlock()
-	s.saved, s.failed = m, nil
+// compareSubjects orders subjects as their keys.
+func compareSubjects(a, b events.Subject) int { return bytes.Compare(keyOf(a), keyOf(b)) }
+
+// isViews reports whether a key is that of a view total.
+func isViews(key []byte) bool { return bytes.HasSuffix(key, []byte(viewsSuffix)) }
+
+// sequenceSize is the length of the sequence before a stored line.
+const sequenceSize = 8
+
+func encode(s State) []byte {
+	return append(binary.BigEndian.AppendUint64(make([]byte, 0, sequenceSize+len(s.Line)), s.Sequence), s.Line...)
 }
 
-func (s *Store) setFailed(err error) {
-	s.state.Lock()
-	defer s.state.Unlock()
-	s.failed = err
-}
-
-func (s *Store) lastFailure() error {
-	s.state.Lock()
-	defer s.state.Unlock()
-	return s.failed
-}
-
-// writeRecords sorts the records, and writes them and the meta record next, whose counts it
-// updates.
-func writeRecords(tx *bolt.Tx, records []readmodel.Record, next meta) error {
-	slices.SortStableFunc(records, func(a, b readmodel.Record) int { return cmp.Compare(a.Subject.ID, b.Subject.ID) })
-	var w writer
-	for _, t := range tables() {
-		added, err := w.table(tx, t, records)
-		if err != nil {
-			return fmt.Errorf("%s: %w", t.name, err)
-		}
-		next.Counts[t.name] += added
+func decode(stored []byte) (State, error) {
+	if len(stored) < sequenceSize {
+		return State{}, errors.New("a state is cut short")
 	}
-	return next.write(tx)
-}
-
-// writer writes records into tables. bbolt does not copy values, so they stay in the arena until
-// the transaction ends. A value that does not fit gets a new arena, because growing one would copy
-// the values.
-type writer struct{ arena []byte }
-
-// An arena holds a few hundred values, or one that is longer.
-const arenaSize = 1 << 20
-
-// fullPages is how full bbolt makes pages if nearly all new records come after the existing ones,
-// as ids do that begin with a time. bbolt's default leaves half of each page free for records in
-// between, which made the file half as large again. If many records do come in between, full pages
-// split into a full one and a nearly empty one.
-const fullPages = 0.95
-
-// mostlyAppended is how many new records must come after the existing ones for each record in
-// between.
-const mostlyAppended = 20
-
-// table writes those of the sorted records that belong to t and returns the growth of t. Sorted
-// writes visit each page once.
-func (w *writer) table(tx *bolt.Tx, t table, sorted []readmodel.Record) (added int, err error) {
-	bucket, err := t.bucket(tx)
-	if err != nil {
-		return 0, damage{err}
-	}
-	last, _ := bucket.Cursor().Last()
-	appended, between := 0, 0
-	for i := range sorted {
-		r := &sorted[i]
-		if !t.holds(r.Subject) {
-			continue
-		}
-		n, err := w.record(bucket, t, r)
-		if err != nil {
-			return 0, fmt.Errorf("%s: %w", t.record([]byte(r.Subject.ID)), err)
-		}
-		if n > 0 && r.Subject.ID > string(last) {
-			appended++
-		} else if n > 0 {
-			between++
-		}
-		added += n
-	}
-	if appended > mostlyAppended*between {
-		bucket.FillPercent = fullPages
-	}
-	return added, nil
-}
-
-// record writes one record and returns 1 if it is new, -1 if it was removed, else 0.
-func (w *writer) record(bucket *bolt.Bucket, t table, r *readmodel.Record) (int, error) {
-	key := []byte(r.Subject.ID)
-	before := bucket.Get(key)
-	if r.Removed != t.tombstones { // an entry leaves its tombstone in the other table, and vice versa
-		if before == nil {
-			return 0, nil
-		}
-		return -1, bucket.Delete(key)
-	}
-	stored := w.value(t, key, r)
-	if before == nil {
-		return 1, bucket.Put(key, stored)
-	}
-	if bytes.Equal(before, stored) {
-		return 0, nil // a replay: do not touch the page
-	}
-	return 0, bucket.Put(key, stored)
-}
-
-func (w *writer) value(t table, key []byte, r *readmodel.Record) []byte {
-	if size := sumSize + r.ValueSize(); cap(w.arena)-len(w.arena) < size {
-		w.arena = make([]byte, 0, max(arenaSize, size))
-	}
-	start := len(w.arena)
-	w.arena = append(w.arena, make([]byte, sumSize)...)
-	w.arena = r.AppendValue(w.arena)
-	stored := w.arena[start:len(w.arena):len(w.arena)]
-	seal(t.name, key, stored)
-	return stored
+	return State{binary.BigEndian.Uint64(stored), stored[sequenceSize:]}, nil
 }

@@ -1,9 +1,11 @@
 package snapshots
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,232 +13,324 @@ import (
 
 	"github.com/stretchr/testify/require"
 	bolt "go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
-	"pgregory.net/rapid"
+	"golang.org/x/sync/errgroup"
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/readmodel"
 )
 
-// Promise 4: Open loads what was saved, whatever the content and the batches, also if the process
-// dies instead of closing the store.
-func TestRoundTrip(t *testing.T) {
+// A store that is closed and opened again has the same states, position and digest.
+func TestSaveAndLoad(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(r *rapid.T) {
-		dir, err := os.MkdirTemp(t.TempDir(), "")
-		require.NoError(r, err)
-		s, m, err := Open(context.Background(), Config{Path: filepath.Join(dir, "registry.db")})
-		require.NoError(r, err)
-		defer s.Close()
-		for range rapid.IntRange(1, 4).Draw(r, "batches") {
-			c := feed(m, drawData(r)...)
-			require.NoError(r, s.Save(c))
+	s, m := filled(t, 600)
+	path, meta := s.Path(), s.Meta()
+	require.NoError(t, s.Close())
+	require.ErrorContains(t, s.Save(Commit{}), "closed")
+
+	s, again := mustOpen(t, path)
+	require.Equal(t, meta, s.Meta())
+	require.Equal(t, m.Digest(), again.Digest())
+	require.Equal(t, meta.Sequence, again.View().Sequence())
+	require.Empty(t, lacking(again))
+	for _, l := range events.Lists() {
+		require.Equal(t, m.View().NumEntries(l), again.View().NumEntries(l), l)
+		require.Equal(t, m.View().Tombstones(l), again.View().Tombstones(l), l)
+	}
+
+	d := events.Revised(donation(0), 9_999)
+	_, ok, err := s.State(events.Subject{Kind: events.KindDonation, ID: "nobody"})
+	require.NoError(t, err)
+	require.False(t, ok, "a donation that nobody has made")
+	require.NoError(t, s.Save(feed(again, d)))
+	state, ok, err := s.State(d.Subject())
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, s.Meta().Sequence, state.Sequence)
+	require.Contains(t, string(state.Line), `"donationId":"d0"`)
+	require.NoError(t, s.Probe())
+}
+
+// In one transaction, what is lacking is written before what is saved: a state that was read again
+// is not lacking. And the message of a state after the checkpoint is not known to be in the stream.
+func TestLackingComesBeforeStates(t *testing.T) {
+	t.Parallel()
+	s, m := filled(t, 20)
+	m.Rewind(0)
+	data := sample(5)
+	for i, d := range data {
+		data[i] = events.Revised(d, 1000)
+	}
+	c := feed(m, data...)
+	for k := range c.States {
+		c.Lacking = append(c.Lacking, k)
+	}
+	c.Lacking = append(c.Lacking, m.Lacking()...)
+	require.NoError(t, s.Save(c))
+	want := lacking(m)
+	require.NotEmpty(t, want)
+	_, again := mustOpen(t, copyOf(t, s))
+	require.Equal(t, want, lacking(again))
+
+	c = Commit{Meta: c.Meta}
+	c.Meta.Sequence = 0 // what a projector saves while it reads the stream again
+	require.NoError(t, s.Save(c))
+	_, again = mustOpen(t, copyOf(t, s))
+	require.Len(t, lacking(again), again.View().NumSubjects())
+}
+
+// Readers see one moment each while a store is saved.
+func TestReadersBesideSaves(t *testing.T) {
+	t.Parallel()
+	s, m := filled(t, 50)
+	group, ctx := errgroup.WithContext(t.Context())
+	ctx, done := context.WithCancel(ctx)
+	group.Go(func() error {
+		defer done()
+		for i, e := range eventstest.Entries(100, 8) {
+			if err := s.Save(feed(m, e)); err != nil {
+				return fmt.Errorf("save %d: %w", i, err)
+			}
 		}
-		again, loaded, err := Open(context.Background(), Config{Path: copyOf(t, s)})
-		require.NoError(r, err)
-		defer again.Close()
-		if got, want := content(t, loaded.View()), content(t, m.View()); got != want {
-			r.Fatalf("loaded\n%s\nsaved\n%s", got, want)
+		return nil
+	})
+	for range 3 {
+		group.Go(func() error {
+			for ctx.Err() == nil {
+				var text bytes.Buffer
+				h, err := Write(context.Background(), s, &text, nil)
+				if err == nil {
+					err = Read(&text, func(Header) error { return nil }, func(uint64, events.Event) error { return nil })
+				}
+				if err != nil {
+					return fmt.Errorf("snapshot at %d: %w", h.Sequence, err)
+				}
+				if err := s.Probe(); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	require.NoError(t, group.Wait())
+}
+
+// The store of a rebuild replaces another one in one step, and the old one cannot write to it.
+func TestReplace(t *testing.T) {
+	t.Parallel()
+	old, _ := filled(t, 10)
+	fresh, m := mustOpen(t, old.Path()+RebuildingSuffix)
+	require.NoError(t, fresh.Save(feed(m, sample(30)...)))
+	path := old.Path()
+	require.NoError(t, fresh.Replace(old))
+	require.Equal(t, path, fresh.Path())
+	require.NoError(t, old.Close())
+	require.NoError(t, fresh.Save(feed(m, sample(31)...)))
+	require.NoError(t, fresh.Close())
+	_, again := mustOpen(t, path)
+	require.Equal(t, m.Digest(), again.Digest())
+	require.NoFileExists(t, path+RebuildingSuffix)
+}
+
+// A store with more free pages than others is made anew when it is opened, and deleted text is gone.
+func TestCompact(t *testing.T) {
+	t.Parallel()
+	const secret = "Tajemnica Poliszynela"
+	s, m := newStore(t)
+	entries := eventstest.Entries(100, 5)
+	data := make([]events.Data, len(entries))
+	for i, e := range entries {
+		e.Reason = strings.Repeat(secret+" ", 800)
+		data[i] = e
+	}
+	require.NoError(t, s.Save(feed(m, data...)))
+	for i, e := range entries {
+		data[i] = delisting(e)
+	}
+	require.NoError(t, s.Save(feed(m, data...)))
+	require.NoError(t, s.Save(feed(m, donation(1))))
+	require.NoError(t, s.Close())
+	require.True(t, bytes.Contains(readFile(t, s.path), []byte(secret)), "the test needs text in free pages")
+
+	again, loaded := mustOpen(t, s.path)
+	require.Equal(t, m.Digest(), loaded.Digest())
+	require.False(t, bytes.Contains(readFile(t, again.path), []byte(secret)), "deleted text is in the file")
+}
+
+// Random saves, kills, compactions and replays: what is opened is always one of the saved states.
+func TestRandomKills(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(eventstest.Seed(), 1))
+	s, m := newStore(t)
+	entries := eventstest.Entries(300, 3)
+	for step := range 60 {
+		var data []events.Data
+		for range random.IntN(40) {
+			e := entries[random.IntN(len(entries))]
+			switch random.IntN(4) {
+			case 0:
+				data = append(data, delisting(e))
+			case 1:
+				data = append(data, events.Views{List: e.List, EntryID: e.EntryID, Views: int64(step), Revision: 1})
+			default:
+				e.Reason = strings.Repeat("z", random.IntN(3000))
+				data = append(data, e)
+			}
 		}
-		require.Equal(r, at(m.View().Sequence()), again.Checkpoint())
-		if again.current().DataSet != s.current().DataSet || len(s.current().DataSet) != 32 {
-			r.Fatalf("data set %q, saved %q", again.current().DataSet, s.current().DataSet)
+		require.NoError(t, s.Save(feed(m, data...)))
+		if random.IntN(3) == 0 {
+			want := m.Digest()
+			s, m = mustOpen(t, copyOf(t, s)) // the old one was killed
+			require.Equal(t, want, m.Digest(), "step %d", step)
 		}
+	}
+}
+
+// Every damage is an error that matches ErrDamaged, or changes nothing that anybody reads; the file can
+// then be set aside.
+func TestDamage(t *testing.T) {
+	t.Parallel()
+	s, m := filled(t, 400)
+	before := m.Digest() // bbolt goes back to it where the newer of its two meta pages is damaged
+	require.NoError(t, s.Save(feed(m, sample(20)...)))
+	path := copyOf(t, s)
+	whole := readFile(t, path)
+	change := func(in func(tx *bolt.Tx) error) func(*testing.T, string) {
+		return func(t *testing.T, path string) {
+			db, err := bolt.Open(path, 0o600, nil)
+			require.NoError(t, err)
+			require.NoError(t, db.Update(in))
+			require.NoError(t, db.Close())
+		}
+	}
+	rewrite := func(with func(b []byte) []byte) func(*testing.T, string) {
+		return func(t *testing.T, path string) {
+			require.NoError(t, os.WriteFile(path, with(readFile(t, path)), 0o600))
+		}
+	}
+	first := func(tx *bolt.Tx) (key, value []byte) { return tx.Bucket([]byte(statesBucket)).Cursor().First() }
+	put := func(tx *bolt.Tx, key, value []byte) error { return tx.Bucket([]byte(statesBucket)).Put(key, value) }
+
+	for name, damage := range map[string]func(*testing.T, string){
+		"empty":           rewrite(func([]byte) []byte { return nil }),
+		"text":            rewrite(func([]byte) []byte { return []byte(strings.Repeat("no store\n", 4000)) }),
+		"cut to a page":   rewrite(func(b []byte) []byte { return b[:4096] }),
+		"cut to half":     rewrite(func(b []byte) []byte { return b[:len(b)/2] }),
+		"zeros in middle": rewrite(func(b []byte) []byte { clear(b[4*4096 : len(b)/2]); return b }),
+		"another program's": func(t *testing.T, path string) {
+			require.NoError(t, os.Remove(path))
+			change(func(tx *bolt.Tx) error { _, err := tx.CreateBucket([]byte("wallet")); return err })(t, path)
+		},
+		"no meta record":       change(func(tx *bolt.Tx) error { return tx.Bucket([]byte(metaBucket)).Delete([]byte(metaKey)) }),
+		"meta that is no JSON": change(func(tx *bolt.Tx) error { return tx.Bucket([]byte(metaBucket)).Put([]byte(metaKey), []byte("{")) }),
+		"another digest":       change(func(tx *bolt.Tx) error { return putMeta(tx, metaAt(3)) }),
+		"a state is missing":   change(func(tx *bolt.Tx) error { key, _ := first(tx); return tx.Bucket([]byte(statesBucket)).Delete(key) }),
+		"a state is cut":       change(func(tx *bolt.Tx) error { key, value := first(tx); return put(tx, key, value[:len(value)-1]) }),
+		"a state of no bytes":  change(func(tx *bolt.Tx) error { key, _ := first(tx); return put(tx, key, nil) }),
+		"a state is another's": change(func(tx *bolt.Tx) error { _, value := first(tx); return put(tx, []byte("scammers/x/e"), value) }),
+		"a state that nobody saved": change(func(tx *bolt.Tx) error {
+			line, err := EncodeState(donation(77))
+			return errors.Join(err, put(tx, []byte("~/d77"), encode(State{1, line})))
+		}),
+		"a name is changed": change(func(tx *bolt.Tx) error {
+			key, value := first(tx)
+			return put(tx, key, bytes.Replace(value, []byte(`"name":"`), []byte(`"name":"X`), 1))
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := place(t, whole)
+			damage(t, path)
+			_, _, err := Open(t.Context(), path)
+			require.ErrorIs(t, err, ErrDamaged)
+			require.NotContains(t, err.Error(), "\n", "one line")
+
+			aside, err := SetAside(path)
+			require.NoError(t, err)
+			require.Equal(t, path+".damaged", aside)
+			require.NoFileExists(t, path)
+			s, empty := mustOpen(t, path)
+			require.Zero(t, empty.View().NumSubjects())
+			require.NoError(t, s.Save(feed(empty, sample(3)...)))
+		})
+	}
+
+	t.Run("random bytes", func(t *testing.T) {
+		random := rand.New(rand.NewPCG(eventstest.Seed(), 2))
+		found := 0
+		for range 60 {
+			b := bytes.Clone(whole)
+			for range 1 + random.IntN(200) {
+				b[random.IntN(len(b))] ^= byte(1 + random.IntN(255))
+			}
+			damaged, model, err := Open(t.Context(), place(t, b))
+			if err != nil {
+				require.ErrorIs(t, err, ErrDamaged)
+				found++
+				continue
+			}
+			require.Contains(t, []readmodel.Digest{before, m.Digest()}, model.Digest())
+			require.NoError(t, damaged.Close())
+		}
+		require.Greater(t, found, 20, "of 60 damaged files")
 	})
 }
 
-// drawData draws events about few subjects, so that they replace and remove each other.
-func drawData(r *rapid.T) []events.Data {
-	id := rapid.SampledFrom([]string{"a", "b", "c", "d-", "_e"})
-	return rapid.SliceOfN(rapid.Custom(func(r *rapid.T) events.Data {
-		list, id := eventstest.List().Draw(r, "list"), id.Draw(r, "id")
-		switch rapid.IntRange(0, 5).Draw(r, "kind") {
-		case 0:
-			return events.Delisting{Revision: 1, List: list, EntryID: id}
-		case 1:
-			return events.Views{Revision: 1, List: list, EntryID: id, Views: eventstest.AnyViews().Draw(r, "views").Views}
-		case 2:
-			d := eventstest.AnyDonation().Draw(r, "donation")
-			d.DonationID = id
-			return d
-		case 3:
-			return events.DonationRemoval{Revision: 1, DonationID: id}
-		}
-		e := eventstest.AnyEntry().Draw(r, "entry")
-		e.List, e.EntryID = list, id
-		return e
-	}), 1, 12).Draw(r, "data")
-}
-
-// A stream that was rewound takes the checkpoint back, and no state.
-func TestSaveGoesBack(t *testing.T) {
-	s, m := filled(t, 5)
-	for _, sequence := range []uint64{3, 40} {
-		require.NoError(t, s.Save(readmodel.Commit{Checkpoint: at(sequence), Digest: m.Digest()}))
-		again, loaded := mustOpen(t, copyOf(t, s))
-		require.Equal(t, at(sequence), again.Checkpoint())
-		require.Equal(t, m.Digest(), loaded.Digest())
-	}
-}
-
-// A Save that failed was lost, or was kept nevertheless. Either way the next one, with all the
-// records again, leaves the right state (promise 4).
-func TestFailedSave(t *testing.T) {
+// What is no damage names the remedy, and renames nothing.
+func TestOpenErrors(t *testing.T) {
 	t.Parallel()
-	for _, kept := range []bool{false, true} {
-		t.Run(fmt.Sprintf("kept=%v", kept), func(t *testing.T) {
-			s, m := mustOpen(t, filepath.Join(t.TempDir(), "registry.db"))
-			data := sample(60)
-			require.NoError(t, s.Save(feed(m, data[:40]...)))
-			before := s.saved
-			second := feed(m, data[40:60]...)
-			failSave(t, s, second, before, kept)
-			if err := s.Probe(); err != nil {
-				t.Errorf("Probe does not heal: %v", err)
-			}
-			third := feed(m, data[60:]...)
-			third.Records = append(latestOnly(second, third), third.Records...)
-			require.NoError(t, s.Save(third))
-			_, loaded := mustOpen(t, copyOf(t, s))
-			if content(t, loaded.View()) != content(t, m.View()) {
-				t.Error("loaded content differs from the model")
-			}
-		})
-	}
-}
-
-// A transaction that never ends, as after two panics of bbolt, keeps neither Save nor Close forever.
-func TestCloseStuck(t *testing.T) {
-	t.Parallel()
-	s, m := mustOpen(t, filepath.Join(t.TempDir(), "registry.db"))
-	tx, err := s.db.Begin(true)
-	require.NoError(t, err)
-	db := s.db
-	defer func() { _ = errors.Join(tx.Rollback(), db.Close()) }()
-	s.attempt = new(s.saved)
-	if err := s.Save(feed(m, sample(3)...)); !errors.Is(err, bolterrors.ErrTimeout) {
-		t.Errorf("Save: %v", err)
-	}
-	s.db = db
-	if err := s.Close(); err == nil || !strings.Contains(err.Error(), "not been closed") {
-		t.Errorf("Close: %v", err)
-	}
-}
-
-// failSave makes the store believe that saving c failed.
-func failSave(t *testing.T, s *Store, c readmodel.Commit, before meta, kept bool) {
-	t.Helper()
-	if !kept {
-		s.db.MaxSize = 1 // the next page that it needs is refused
-		if err := s.Save(c); err == nil {
-			t.Fatal("a Save without room succeeded")
-		}
-		if s.Checkpoint().Sequence != before.Checkpoint.Sequence {
-			t.Error("a failed Save moved the checkpoint")
-		}
-		return
-	}
-	require.NoError(t, s.Save(c))
-	attempt := s.saved
-	s.saved, s.attempt = before, &attempt
-	s.setFailed(errors.New("fsync: input/output error"))
-}
-
-// latestOnly is those records of a that b does not replace.
-func latestOnly(a, b readmodel.Commit) []readmodel.Record {
-	in := map[events.Subject]bool{}
-	for _, r := range b.Records {
-		in[r.Subject] = true
-	}
-	var out []readmodel.Record
-	for _, r := range a.Records {
-		if !in[r.Subject] {
-			out = append(out, r)
-		}
-	}
-	return out
-}
-
-// Save does not write to a store that somebody replaced after a failed write.
-func TestReplacedAfterFailure(t *testing.T) {
-	s, m := mustOpen(t, filepath.Join(t.TempDir(), "registry.db"))
-	require.NoError(t, s.Save(feed(m, sample(10)...)))
-	failSave(t, s, feed(m, sample(20)...), s.saved, true)
-	other := newMeta()
-	require.NoError(t, s.db.Update(func(tx *bolt.Tx) error { return other.write(tx) }))
-	for range 2 {
-		if err := s.Save(readmodel.Commit{Checkpoint: at(1000), Digest: m.Digest()}); err == nil {
-			t.Error("saved over a state that is neither the old nor the attempted one")
-		}
-	}
-}
-
-func TestProbe(t *testing.T) {
-	s, m := mustOpen(t, filepath.Join(t.TempDir(), "registry.db"))
-	require.NoError(t, s.Save(feed(m, sample(10)...)))
-	require.NoError(t, s.Probe())
-	s.mu.Lock() // a transaction is at work
-	if err := s.Probe(); err != nil {
-		t.Error(err)
-	}
-	s.mu.Unlock()
-	require.NoError(t, s.Close())
-	if err := s.Probe(); !errors.Is(err, errClosed) {
-		t.Errorf("Probe of a closed store: %v", err)
-	}
-}
-
-// Tables are not half as large again as they need be where new ids come after the others, and not
-// mostly empty where there is more to come in between.
-func TestPagesFilled(t *testing.T) {
-	t.Parallel()
-	rnd := newRand()
-	views := func(id string, n int64) events.Data {
-		return events.Views{Revision: 1, List: events.Scammers, EntryID: id, Views: n}
-	}
-	ascending := func(i int) string { return fmt.Sprintf("%024d", i) }
-	for name, c := range map[string]struct {
-		data  func(i int) []events.Data
-		least float64 // part of the leaf pages that is in use
-	}{
-		"ascending ids": {func(i int) []events.Data { return []events.Data{views(ascending(i), 1)} }, 0.85},
-		"ascending ids, some late": {func(i int) []events.Data {
-			if i%50 == 1 {
-				return []events.Data{views(ascending(i-20)+"-late", 1)}
-			}
-			return []events.Data{views(ascending(i), 1)}
-		}, 0.85},
-		"random ids": {func(int) []events.Data { return []events.Data{views(fmt.Sprintf("%016x", rnd.Uint64()), 1)} }, 0.5},
-		"ascending ids, and old records that grow": {func(i int) []events.Data {
-			return []events.Data{views(ascending(i), 1), views(ascending(rnd.IntN(i+1)), int64(1)<<(i/50))}
-		}, 0.5},
+	dir := t.TempDir()
+	for path, remedy := range map[string]string{
+		dir:                                  "move that directory away",
+		filepath.Join(dir, "no", "registry"): "make that directory",
 	} {
-		s, m := mustOpen(t, filepath.Join(t.TempDir(), "registry.db"))
-		const batch = 50
-		for i := 0; i < 3000; i += batch {
-			var data []events.Data
-			for j := range batch {
-				data = append(data, c.data(i+j)...)
-			}
-			require.NoError(t, s.Save(feed(m, data...)))
-		}
-		measured := 0
-		err := s.db.View(func(tx *bolt.Tx) error {
-			return tx.ForEach(func(_ []byte, b *bolt.Bucket) error {
-				if st := b.Stats(); st.KeyN > batch {
-					measured++
-					used := float64(st.LeafInuse) / float64(st.LeafAlloc)
-					t.Logf("%s: %.2f", name, used)
-					if used < c.least {
-						t.Errorf("%s: %.2f of the leaf pages is in use, want %.2f", name, used, c.least)
-					}
-				}
-				return nil
-			})
-		})
-		if err != nil || measured != 1 {
-			t.Fatalf("%s: %d tables, %v", name, measured, err)
-		}
+		_, _, err := Open(t.Context(), path)
+		require.ErrorContains(t, err, remedy)
+		require.NotErrorIs(t, err, ErrDamaged)
 	}
+	s, _ := filled(t, 3)
+	_, _, err := Open(t.Context(), s.Path())
+	require.ErrorContains(t, err, "close the other program")
+	require.NotErrorIs(t, err, ErrDamaged)
+
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, _, err = Open(canceled, copyOf(t, s))
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestRemoveLeftovers(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	for _, suffix := range []string{RebuildingSuffix, restoringSuffix, compactingSuffix, damagedSuffix} {
+		require.NoError(t, os.WriteFile(s.Path()+suffix, nil, 0o600))
+	}
+	require.NoError(t, RemoveLeftovers(s.Path()))
+	require.NoError(t, RemoveLeftovers(s.Path()))
+	left, err := filepath.Glob(s.Path() + "*")
+	require.NoError(t, err)
+	require.Equal(t, []string{s.Path(), s.Path() + damagedSuffix}, left)
+}
+
+// Whatever a value is, a store either loads or is damaged.
+func FuzzStored(f *testing.F) {
+	line, err := EncodeState(donation(1))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte("~/d1"), encode(State{7, line}))
+	f.Add([]byte("scammers/a/v"), []byte("1234567{}"))
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, key, value []byte) {
+		path := filepath.Join(dir, "registry.db")
+		require.NoError(t, removeIfThere(path))
+		s, err := openFile(path)
+		require.NoError(t, err)
+		err = s.db.Update(func(tx *bolt.Tx) error { return tx.Bucket([]byte(statesBucket)).Put(key, value) })
+		require.NoError(t, s.Close())
+		if err != nil {
+			return // no key of bbolt
+		}
+		_, _, err = Open(t.Context(), path)
+		require.ErrorIs(t, err, ErrDamaged, "the digest is that of an empty store")
+	})
 }

@@ -4,12 +4,11 @@
 //	registry serve [--demo]   broker, projector and HTTP in one process
 //	registry publish FILE…    NDJSON events into the stream
 //	registry snapshot …       create, list, verify, restore
-//	registry export           the whole content as NDJSON events
-//	registry tombstones       who was delisted, as NDJSON without names
+//	registry export           the latest states as NDJSON events
 //	registry rebuild          a new read model beside the one that is served
 //	registry recover          publishes what the stream has lost
 //	registry verify           compares the served one with a replay
-//	registry rejected …       list, retry, purge
+//	registry rejected …       list
 //	registry ready            for container health checks
 //	registry version
 //

@@ -1,53 +1,100 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"net/http"
+	"os"
 
 	"example.org/registry/cmd/registry/internal/cli"
+	"example.org/registry/events"
+	"example.org/registry/readmodel"
 	"example.org/registry/snapshots"
 )
 
-// exportCmd writes the whole content as events.
+// exportCmd writes the latest states as events.
 type exportCmd struct {
-	Snapshot string `arg:"" optional:"" name:"NAME or FILE" help:"A file if one of this name exists, else a snapshot in the object store. Default: the running server's content."`
+	Source   string `arg:"" optional:"" name:"NAME or FILE" help:"A file if one of this name exists, else a snapshot in the object store. Default: the running server's states."`
+	Removals bool   `help:"Write tombstones alone, which hold no names: for keeping beside snapshots."`
+	Output   string `placeholder:"FILE" help:"Replace this file in one step, once everything is written. -: standard output."`
 	cli.AdminFlags
-	bucketFlags
+	cli.BrokerFlags
 }
 
 // Help returns the help beyond the flags.
 func (exportCmd) Help() string {
-	return "One CloudEvent a line, in a fixed order, each with its revision and the id that follows from it: entries, view totals (also of entries that are not listed), donations, and " +
-		"removals (as delisted and removed). Publishing it is harmless, since of a subject the greatest revision is true: whoever was delisted since a snapshot stays delisted. " +
-		"It is a format for moving data: to recover from the loss of the stream, use registry recover. " +
-		"An export that cannot be finished ends with a line that publish refuses, and with status 1."
+	return "One CloudEvent a line: the latest state of every subject, tombstones too, with its sequence in the stream. The first line describes the export and the last one ends it; " +
+		"a file without its last line is not whole. A snapshot holds the same lines. Publishing them into a stream of the same registry is harmless, since the greatest revision of a subject wins: " +
+		"to bring back a stream that was lost, use registry recover."
 }
 
-// Run writes nothing before everything has been verified. The summary goes to standard error.
+// Run prints a summary to standard error.
 func (c *exportCmd) Run(p *process) error {
-	return endWith(p, snapshots.ExportFailed, c.write)
+	var h snapshots.Header
+	write := func(out io.Writer) (err error) {
+		h, err = c.write(p, out)
+		return err
+	}
+	var err error
+	if toFile(c.Output) {
+		err = replaceFile("--output", c.Output, func(f *os.File) error { return write(f) })
+	} else {
+		err = write(p.stdout)
+	}
+	if err != nil {
+		return cli.Interrupted(p.ctx, err)
+	}
+	_, err = fmt.Fprintf(p.stderr, "exported: %s\n", describe(h))
+	return err
 }
 
-func (c *exportCmd) write(p *process, out io.Writer) error {
-	if c.Snapshot == "" {
-		return copyAnswer(p, c.AdminFlags, http.MethodGet, "/export", out)
+func (c *exportCmd) write(p *process, out io.Writer) (snapshots.Header, error) {
+	from, err := openStates(p, c.Source, c.AdminFlags, c.BrokerFlags)
+	if err != nil {
+		return snapshots.Header{}, err
 	}
-	return c.read(p, c.Snapshot, func(ctx context.Context, open opener) error {
-		if _, err := open.verify(ctx); err != nil {
-			return unusable(c.Snapshot, err)
+	defer from.Close()
+	copied := copyStates
+	if c.Removals {
+		copied = copyRemovals
+	}
+	h, err := copied(from, out)
+	if err != nil {
+		return h, unusable(c.Source, err)
+	}
+	return h, nil
+}
+
+// copyRemovals is copyStates for tombstones alone. Its description has no checkpoint: a store restored
+// from it would have to read the stream from its beginning.
+func copyRemovals(from io.Reader, to io.Writer) (h snapshots.Header, err error) {
+	var tombstones []snapshots.State
+	var digest readmodel.Digest
+	err = snapshots.Read(from, func(begun snapshots.Header) error {
+		h = begun
+		return nil
+	}, func(sequence uint64, e events.Event) error {
+		if !e.Type.Removes() {
+			return nil
 		}
-		r, err := open()
-		if err != nil {
-			return unusable(c.Snapshot, err)
-		}
-		done, err := snapshots.Export(ctx, r, out)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(p.stderr, "exported: entries %d, view totals %d, donations %d, removals %d\n",
-			done.Entries, done.Views, done.Donations, done.Tombstones)
+		digest.Add(readmodel.StateDigest(e.Data))
+		line, err := snapshots.EncodeState(e.Data)
+		tombstones = append(tombstones, snapshots.State{Sequence: sequence, Line: line})
 		return err
 	})
+	if err != nil {
+		return h, err
+	}
+
+	h.Meta = snapshots.Meta{Identity: h.Identity, Digest: digest.String()}
+	h.Count = len(tombstones)
+	w, err := snapshots.NewWriter(to, h)
+	if err != nil {
+		return h, err
+	}
+	for _, state := range tombstones {
+		if err := w.Add(state); err != nil {
+			return h, err
+		}
+	}
+	return h, w.End()
 }

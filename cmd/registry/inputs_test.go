@@ -30,10 +30,6 @@ func mixedEvents(t *testing.T) string {
 	return ndjson(t, all...)
 }
 
-func delisting(l events.List, id string, revision int64) events.Event {
-	return events.StateEvent(events.Delisting{Revision: revision, List: l, EntryID: id})
-}
-
 func ndjson(t *testing.T, all ...events.Event) string {
 	t.Helper()
 	var out strings.Builder

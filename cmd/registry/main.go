@@ -96,20 +96,19 @@ func writeWithin(d time.Duration, w io.Writer, line string) {
 
 // commands is the command line, with a field for each command.
 type commands struct {
-	Help       helpFlag      `short:"h" help:"Explain the command and its flags."`
-	Serve      serveCmd      `cmd:"" group:"Run" help:"Run the registry in one process: broker (embedded unless --nats-url is given), projector and HTTP."`
-	Publish    publishCmd    `cmd:"" group:"Events" help:"Publish events from NDJSON files into the stream, in file order."`
-	Snapshot   snapshotCmd   `cmd:"" group:"Snapshots and copies" help:"Create, list, verify and restore snapshots of the read model."`
-	Export     exportCmd     `cmd:"" group:"Snapshots and copies" help:"Write the whole content of a snapshot, or of the running server, as NDJSON events."`
-	Tombstones tombstonesCmd `cmd:"" group:"Snapshots and copies" help:"Write who was delisted, as NDJSON without names, to be kept beside snapshots."`
-	Rebuild    rebuildCmd    `cmd:"" group:"Read model" help:"Ask a running server to rebuild its read model from the stream and to serve the new one."`
-	Recover    recoverCmd    `cmd:"" group:"Read model" help:"Publish what the stream has lost, after its loss, a backup or an erasure, and have the running server accept it."`
-	Verify     verifyCmd     `cmd:"" group:"Read model" help:"Replay the stream and compare every record with the running server's."`
-	Rejected   rejectedCmd   `cmd:"" group:"Events" help:"Show rejected events."`
-	Streams    streamsCmd    `cmd:"" group:"Run" help:"Create the registry's streams."`
-	Keys       keysCmd       `cmd:"" group:"Run" help:"Make the keys of the brokers' roles, and the operators' token."`
-	Ready      readyCmd      `cmd:"" group:"Run" help:"Exit 0 if a running server is ready, else 1 and the reason. For container health checks."`
-	Version    versionCmd    `cmd:"" group:"Run" help:"Print the version, its commit, the Go version and the versions of the key dependencies."`
+	Help     helpFlag    `short:"h" help:"Explain the command and its flags."`
+	Serve    serveCmd    `cmd:"" group:"Run" help:"Run the registry in one process: broker (embedded unless --nats-url is given), projector and HTTP."`
+	Publish  publishCmd  `cmd:"" group:"Events" help:"Publish events from NDJSON files into the stream, in file order."`
+	Snapshot snapshotCmd `cmd:"" group:"Snapshots and copies" help:"Create, list, verify and restore snapshots."`
+	Export   exportCmd   `cmd:"" group:"Snapshots and copies" help:"Write the latest states of the running server or of a snapshot as NDJSON events."`
+	Rebuild  rebuildCmd  `cmd:"" group:"Read model" help:"Ask a running server to rebuild its read model from the stream and to serve the new one."`
+	Recover  recoverCmd  `cmd:"" group:"Read model" help:"Publish what the stream has lost, after its loss, a backup or an erasure."`
+	Verify   verifyCmd   `cmd:"" group:"Read model" help:"Replay the stream and compare every state with the running server's."`
+	Rejected rejectedCmd `cmd:"" group:"Events" help:"Show rejected events."`
+	Streams  streamsCmd  `cmd:"" group:"Run" help:"Create the registry's streams."`
+	Keys     keysCmd     `cmd:"" group:"Run" help:"Make the keys of the brokers' roles, and the operators' token."`
+	Ready    readyCmd    `cmd:"" group:"Run" help:"Exit 0 if a running server is ready, else 1 and the reason. For container health checks."`
+	Version  versionCmd  `cmd:"" group:"Run" help:"Print the version, its commit, the Go version and the versions of the key dependencies."`
 }
 
 // process is a command's access to its process. It reads nothing else of the environment, so a test

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -116,16 +115,6 @@ func (p *program) try(args ...string) (string, error) {
 	return p.tryWith(ctx, nil, args...)
 }
 
-// alone is try for a command that is refused while the server makes a snapshot by itself.
-func (p *program) alone(args ...string) (out string, err error) {
-	p.t.Helper()
-	p.until(strings.Join(args, " "), func() bool {
-		out, err = p.try(args...)
-		return err == nil || !strings.Contains(err.Error(), "is being made")
-	})
-	return out, err
-}
-
 // background is try beside the test. The command is for the server that runs now, and the next one
 // starts only after the command has ended.
 func (p *program) background(ctx context.Context, args ...string) <-chan error {
@@ -222,27 +211,6 @@ func (p *program) until(what string, ok func() bool) {
 	p.t.Helper()
 	_, err := registrytest.Await(p.t.Context(), what, ok)
 	require.NoError(p.t, err)
-}
-
-// asides returns the stores that rebuilds have replaced.
-func (p *program) asides() []string {
-	found, _ := filepath.Glob(filepath.Join(p.data, "registry.db.replaced-*"))
-	return found
-}
-
-// post asks the operators' listener to do something, and waits until it has or the server has died.
-func (p *program) post(path string) (status int) {
-	r, err := http.NewRequest(http.MethodPost, p.Admin+path, nil)
-	require.NoError(p.t, err)
-	r.Header.Set("Registry-Admin", "1")
-	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
-	answer, err := client.Do(r)
-	if err != nil {
-		return 0
-	}
-	defer answer.Body.Close()
-	_, _ = io.Copy(io.Discard, answer.Body) // the server may die meanwhile
-	return answer.StatusCode
 }
 
 // ask sends one request on a connection of its own.

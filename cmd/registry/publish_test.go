@@ -20,13 +20,13 @@ import (
 	"example.org/registry/events/publish"
 )
 
-// stream stands for a Publisher: what it has stored, and how it shall fail.
-type stream struct {
+// sink stands for a Publisher: what it has stored, and how it shall fail.
+type sink struct {
 	stored []string // event ids
 	fail   func(batch []publish.Message) (stored int, err error)
 }
 
-func (s *stream) send(_ context.Context, batch []publish.Message) (publish.Summary, error) {
+func (s *sink) send(_ context.Context, batch []publish.Message) (publish.Summary, error) {
 	n := len(batch)
 	var err error
 	if s.fail != nil {
@@ -39,7 +39,7 @@ func (s *stream) send(_ context.Context, batch []publish.Message) (publish.Summa
 }
 
 // publishText publishes lines and returns what became of them.
-func publishText(t *testing.T, s *stream, maxErrors int, lines ...string) (summary, complaints string, err error) {
+func publishText(t *testing.T, s *sink, maxErrors int, lines ...string) (summary, complaints string, err error) {
 	t.Helper()
 	var out bytes.Buffer
 	r := &publishing{send: s.send, maxErrors: maxErrors, stderr: &out, progress: &cli.Progress{}}
@@ -60,7 +60,7 @@ func made(t *testing.T, n int) (lines, ids []string) {
 
 func TestPublishInOrder(t *testing.T) {
 	lines, ids := made(t, 2*batchLines+7)
-	s := &stream{}
+	s := &sink{}
 	summary, complaints, err := publishText(t, s, 0, lines...)
 	if err != nil || complaints != "" || !slices.Equal(s.stored, ids) {
 		t.Errorf("%v, %q, %d stored", err, complaints, len(s.stored))
@@ -74,13 +74,13 @@ func TestPublishInOrder(t *testing.T) {
 func TestPublishStopsAtABadLine(t *testing.T) {
 	lines, ids := made(t, batchLines+2)
 	for _, at := range []int{0, 1, batchLines - 1, batchLines, batchLines + 1, batchLines + 2} {
-		s := &stream{}
+		s := &sink{}
 		summary, complaints, err := publishText(t, s, 0, slices.Insert(slices.Clone(lines), at, "bad")...)
 		place := fmt.Sprintf("-:%d", at+1)
 		if err == nil || !slices.Equal(s.stored, ids[:at]) || !strings.HasPrefix(complaints, place+": ") || !strings.HasSuffix(summary, "stopped at "+place) {
 			t.Errorf("at %d: %d stored, %q, %q, %v", at, len(s.stored), complaints, summary, err)
 		}
-		s = &stream{}
+		s = &sink{}
 		if _, _, err := publishText(t, s, 1, slices.Insert(slices.Clone(lines), at, "bad")...); err == nil || !slices.Equal(s.stored, ids) {
 			t.Errorf("with one error allowed, at %d: %d stored, %v", at, len(s.stored), err)
 		}
@@ -98,12 +98,12 @@ func TestPublisherRefusesAMessage(t *testing.T) {
 		}
 		return len(batch), nil
 	}
-	s := &stream{fail: refuse}
+	s := &sink{fail: refuse}
 	_, complaints, err := publishText(t, s, 1, lines...)
 	if err == nil || !slices.Equal(s.stored, slices.Delete(slices.Clone(ids), 4, 5)) || !strings.HasPrefix(complaints, "-:5: ") {
 		t.Errorf("%d stored, %q, %v", len(s.stored), complaints, err)
 	}
-	s = &stream{fail: refuse}
+	s = &sink{fail: refuse}
 	if _, _, err := publishText(t, s, 0, lines...); err == nil || !slices.Equal(s.stored, ids[:4]) {
 		t.Errorf("%v stored, %v", s.stored, err)
 	}
@@ -112,8 +112,13 @@ func TestPublisherRefusesAMessage(t *testing.T) {
 // When the broker goes away the message says where, and the summary what got through.
 func TestPublishingBreaksOff(t *testing.T) {
 	lines, ids := made(t, 10)
-	s := &stream{fail: func([]publish.Message) (int, error) {
-		return 3, &publish.MessageError{Index: 3, Err: errors.New("no answer")}
+	s := &sink{fail: func(batch []publish.Message) (int, error) {
+		for i, m := range batch {
+			if m.Event.ID == ids[3] {
+				return i, &publish.MessageError{Index: i, Err: errors.New("no answer")}
+			}
+		}
+		return len(batch), nil
 	}}
 	summary, _, err := publishText(t, s, 0, lines...)
 	if err == nil || !strings.Contains(err.Error(), "stopped at -:4: ") || !slices.Equal(s.stored, ids[:3]) {
@@ -166,7 +171,7 @@ func TestBrokerAdvice(t *testing.T) {
 // A run that the broker stops says where the broker's reason is.
 func TestStoppedPublishSaysWhere(t *testing.T) {
 	lines, _ := made(t, 1)
-	s := &stream{fail: func([]publish.Message) (int, error) { return 0, errors.New("no acknowledgment") }}
+	s := &sink{fail: func([]publish.Message) (int, error) { return 0, errors.New("no acknowledgment") }}
 	_, _, err := publishText(t, s, 0, lines...)
 	require.ErrorContains(t, err, "; publish the same files again to send the rest; if it stops again, "+
 		"the broker's log or /projection of the server says why")

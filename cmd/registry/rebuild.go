@@ -17,15 +17,13 @@ import (
 
 // rebuildCmd asks the running server for a new read model.
 type rebuildCmd struct {
-	Yes bool `help:"Continue even if a list loses more than a tenth of its entries, or the memory limit looks too low for two read models."`
 	cli.AdminFlags
 }
 
 // Help returns the help beyond the flags.
 func (rebuildCmd) Help() string {
-	return "The running server builds a read model from the start of the stream beside the one that it serves, gives it what only that one " +
-		"knows, and swaps it in once it has caught up. Readers notice nothing. The replaced store is kept in the data directory as registry.db.replaced-<time>. " +
-		"If it is interrupted or refused, everything stays as it was."
+	return "The running server builds a read model from the start of the stream beside the one that it serves, and swaps it in once it has caught up. Readers notice nothing. " +
+		"It is refused where the stream lacks states that the server knows: registry recover comes first. If it is interrupted or refused, everything stays as it was."
 }
 
 // Run shows the progress and prints the state before and after.
@@ -35,7 +33,7 @@ func (c *rebuildCmd) Run(p *process) error {
 	var rebuilt admin.Rebuilt
 	group.Go(func() error {
 		defer done()
-		return c.AskJSON(p.ctx, http.MethodPost, fmt.Sprintf("/rebuild?yes=%t", c.Yes), &rebuilt)
+		return c.AskJSON(p.ctx, http.MethodPost, "/rebuild", &rebuilt)
 	})
 	group.Go(func() error {
 		c.showProgress(ctx, p.stderr)
@@ -85,9 +83,6 @@ func summaryOf(r admin.Rebuilt) string {
 		fmt.Fprintf(&s, "%s  %s; checkpoint %d of stream %s, digest %s\n",
 			m.when, m.state.Entries, m.state.Checkpoint, cli.Printable(m.state.Epoch), m.state.Digest)
 	}
-	fmt.Fprintf(&s, "rebuilt from %s in %.1f s; the replaced store is %s in the data directory\n", cli.Count(int(r.Events), "event"), r.Seconds, r.Aside)
-	if r.Joined > 0 {
-		fmt.Fprintf(&s, "%s kept that the stream lacks; registry recover publishes them\n", cli.Count(r.Joined, "state"))
-	}
+	fmt.Fprintf(&s, "rebuilt from %s in %.1f s\n", cli.Count(int(r.Events), "event"), r.Seconds)
 	return s.String()
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -104,14 +103,13 @@ func TestRebuildInterrupted(t *testing.T) {
 	before := s.projection()
 	interrupted := false
 	for range 30 { // a rebuild may be faster than the test
-		asides := s.asides()
 		ctx, cancel := context.WithCancel(t.Context())
 		done := s.background(ctx, "rebuild")
 		s.until("a change of the rebuild or the stream", func() bool { return s.projection().Rebuilding != nil || len(done) > 0 })
 		cancel()
 		err := <-done
 		s.until("the server has ended it, too", func() bool { return s.projection().Rebuilding == nil })
-		if interrupted = err != nil && strings.Contains(err.Error(), "interrupted") && slices.Equal(s.asides(), asides); interrupted {
+		if interrupted = err != nil && strings.Contains(err.Error(), "interrupted"); interrupted {
 			break
 		}
 	}
@@ -131,46 +129,4 @@ func TestRebuildInterrupted(t *testing.T) {
 	if err != nil {
 		t.Errorf("the next rebuild: %v %s", err, out)
 	}
-}
-
-// A rebuild that the memory limit has no room for is refused with both numbers, before anything is
-// done; --yes rebuilds anyway.
-func TestRebuildMemory(t *testing.T) {
-	t.Parallel()
-	s := newProgram(t)
-	s.env = []string{"GOMEMLIMIT=4MiB"}
-	s.start()
-	s.fill(500, 22)
-	before := s.projection()
-	out, err := s.try("rebuild")
-	if err == nil || !strings.Contains(err.Error(), "the memory limit is 4 MiB") || !strings.Contains(err.Error(), "--yes") {
-		t.Errorf("with 4 MiB: %q %v", out, err)
-	}
-	if after := s.projection(); after.Digest != before.Digest || len(s.asides()) > 0 {
-		t.Errorf("afterwards %s, before %s, replaced %q", after.Digest, before.Digest, s.asides())
-	}
-	if out, err := s.try("rebuild", "--yes"); err != nil || len(s.asides()) != 1 {
-		t.Errorf("with --yes: %q %v, replaced %q", out, err, s.asides())
-	}
-}
-
-// Verify is right while some hundred view totals a second change.
-func TestVerifyUnderLoad(t *testing.T) {
-	t.Parallel()
-	s := startProgram(t)
-	s.fill(2000, 23)
-	stop, cancel := context.WithCancel(t.Context())
-	done := make(chan uint64, 1)
-	go func() { done <- s.views(stop, eventstest.Entries(200, 24)) }()
-	begun, from := time.Now(), s.projection().Checkpoint
-	for range 3 {
-		before := s.projection().Checkpoint
-		s.until("a change of the rebuild or the stream", func() bool { return s.projection().Checkpoint > before })
-		if out, err := s.try("verify", "--nats-url="+s.NATS); err != nil {
-			t.Errorf("verify: %v %s", err, out)
-		}
-	}
-	t.Logf("%.0f events a second", float64(s.projection().Checkpoint-from)/time.Since(begun).Seconds())
-	cancel()
-	<-done
 }

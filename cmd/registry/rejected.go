@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -9,7 +8,8 @@ import (
 	"time"
 
 	"example.org/registry/cmd/registry/internal/cli"
-	"example.org/registry/projector/rejected"
+	"example.org/registry/events/stream"
+	"example.org/registry/projector"
 )
 
 // rejectedCmd shows rejected events.
@@ -19,43 +19,51 @@ type rejectedCmd struct {
 
 // rejectedListCmd prints the copies as a table.
 type rejectedListCmd struct {
-	All bool `help:"Include events of other streams that this broker has or had, whatever their names, and of histories whose sequences have come again."`
-	rejectedFlags
+	All bool `help:"Include events of other streams that this broker has or had."`
+	cli.StreamFlags
 }
 
 // Run prints a line for each, oldest first.
 func (c *rejectedListCmd) Run(p *process) error {
-	return c.with(p, func(ctx context.Context, r *rejected.Events) error {
-		copies, others, err := r.List(ctx)
-		if err != nil {
-			return err
-		}
-		return c.table(p.stdout, copies, others)
-	})
+	if err := c.Check(); err != nil {
+		return err
+	}
+	nc, js, err := c.Open(p.ctx, "registry rejected")
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	info, err := stream.Stream{JS: js, Name: string(c.Stream)}.Info(p.ctx)
+	if err != nil {
+		return cli.Interrupted(p.ctx, err)
+	}
+	all, err := projector.ListRejected(p.ctx, js)
+	if err != nil {
+		return cli.Interrupted(p.ctx, err)
+	}
+
+	shown := all
+	if id := stream.IdentityOf(info); !c.All {
+		shown = slices.DeleteFunc(slices.Clone(all), func(r projector.Rejection) bool { return !r.Of(id) })
+	}
+	return printRejected(p.stdout, shown, len(all)-len(shown))
 }
 
-func (c *rejectedListCmd) table(w io.Writer, copies, others []rejected.Copy) error {
-	if c.All {
-		copies, others = slices.Concat(others, copies), nil
-	}
+func printRejected(w io.Writer, shown []projector.Rejection, others int) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, x := range copies {
-		reason := cell(x.Reason)
-		if x.Truncated {
+	for _, r := range shown {
+		reason := cell(r.Reason)
+		if r.Truncated {
 			reason += " (copy cut at 64 KiB)"
 		}
-		fmt.Fprintf(table, "%d\t%s\t%s\t%s", x.Sequence, x.Time.UTC().Format(time.RFC3339), cell(x.Subject), reason)
-		if c.All {
-			fmt.Fprintf(table, "\thistory %s", cli.Printable(x.Epoch))
-		}
-		fmt.Fprintln(table)
+		fmt.Fprintf(table, "%d\t%s\t%s\t%s\n", r.Sequence, r.Time.UTC().Format(time.RFC3339), cell(r.Subject), reason)
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	line := cli.Count(len(copies), "rejected event")
-	if len(others) > 0 {
-		line += fmt.Sprintf("; %d of other streams or histories, which --all shows", len(others))
+	line := cli.Count(len(shown), "rejected event")
+	if others > 0 {
+		line += fmt.Sprintf("; %d of other streams, which --all shows", others)
 	}
 	_, err := fmt.Fprintln(w, line)
 	return err
@@ -72,24 +80,4 @@ func cell(text string) string {
 		return string(shown)
 	}
 	return string(shown[:maxCell/2]) + "…" + string(shown[len(shown)-maxCell/2+1:])
-}
-
-// rejectedFlags select the stream whose rejected events a command shows.
-type rejectedFlags struct{ cli.StreamFlags }
-
-// with connects, calls do, and closes the connection.
-func (f rejectedFlags) with(p *process, do func(context.Context, *rejected.Events) error) error {
-	if err := f.Check(); err != nil {
-		return err
-	}
-	nc, js, err := f.Open(p.ctx, "registry rejected")
-	if err != nil {
-		return err
-	}
-	defer nc.Close()
-	r, err := rejected.Open(p.ctx, js, string(f.Stream))
-	if err == nil {
-		err = do(p.ctx, r)
-	}
-	return cli.Interrupted(p.ctx, err)
 }

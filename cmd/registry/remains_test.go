@@ -148,7 +148,7 @@ func (r *remaining) messages(stream string) (all []byte) {
 
 func (r *remaining) export() []byte {
 	r.t.Helper()
-	out, err := r.alone("export")
+	out, err := r.try("export")
 	require.NoError(r.t, err)
 	return []byte(out)
 }
@@ -158,7 +158,7 @@ func (r *remaining) snapshot() []byte {
 	r.t.Helper()
 	dir := r.t.TempDir()
 	file := filepath.Join(dir, "snapshot")
-	_, err := r.alone("snapshot", "create", "--output="+file)
+	_, err := r.try("snapshot", "create", "--output="+file)
 	require.NoError(r.t, err)
 	r.run("snapshot", "restore", file, "--data-dir="+filepath.Join(dir, "data"))
 	return r.files(filepath.Join(dir, "data"))

@@ -23,9 +23,8 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/events/broker"
 	"example.org/registry/events/eventstest"
-	"example.org/registry/events/leader"
 	"example.org/registry/events/publish"
-	"example.org/registry/projector/lineage"
+	"example.org/registry/events/stream"
 )
 
 // TestScripts runs what a user sees of the program: one file a topic in testdata.
@@ -199,7 +198,7 @@ func scriptBroker(ts *testscript.TestScript, neg bool, args []string) {
 	defer nc.Close()
 	js, err := jetstream.New(nc)
 	ts.Check(err)
-	cfg := publish.StreamConfig(events.DefaultStream, 1, events.DefaultHistory, events.NewEpoch())
+	cfg := stream.Config(events.DefaultStream, 1, events.DefaultHistory, stream.Identity{})
 	if args[1] == "maxage" {
 		cfg.MaxAge = 24 * time.Hour
 	}
@@ -240,9 +239,9 @@ func scriptRecreate(ts *testscript.TestScript, neg bool, args []string) {
 // scriptEpoch is: epoch NAME URL. It sets NAME to the epoch of the event stream of a broker.
 func scriptEpoch(ts *testscript.TestScript, neg bool, args []string) {
 	onStream(ts, args[1], func(ctx context.Context, js jetstream.JetStream) error {
-		info, err := leader.Stream{JS: js, Name: events.DefaultStream}.Info(ctx)
+		info, err := stream.Stream{JS: js, Name: events.DefaultStream}.Info(ctx)
 		if err == nil {
-			ts.Setenv(args[0], lineage.Of(info).StreamEpoch)
+			ts.Setenv(args[0], stream.IdentityOf(info).Epoch)
 		}
 		return err
 	})
@@ -250,7 +249,7 @@ func scriptEpoch(ts *testscript.TestScript, neg bool, args []string) {
 
 // remake makes the event stream again.
 func remake(ctx context.Context, js jetstream.JetStream, n int, seed uint64) error {
-	cfg := publish.StreamConfig(events.DefaultStream, 1, events.DefaultHistory, events.NewEpoch())
+	cfg := stream.Config(events.DefaultStream, 1, events.DefaultHistory, stream.Identity{})
 	if _, err := eventstest.Create(ctx, js, cfg); err != nil {
 		return err
 	}
@@ -282,11 +281,11 @@ func scriptPurge(ts *testscript.TestScript, neg bool, args []string) {
 	keep, err := strconv.ParseUint(args[2], 10, 64)
 	ts.Check(err)
 	onStream(ts, args[0], func(ctx context.Context, js jetstream.JetStream) error {
-		stream, err := js.Stream(ctx, events.DefaultStream)
+		s, err := js.Stream(ctx, events.DefaultStream)
 		if err != nil {
 			return err
 		}
-		return stream.Purge(ctx, jetstream.WithPurgeSubject(args[1]), jetstream.WithPurgeKeep(keep))
+		return s.Purge(ctx, jetstream.WithPurgeSubject(args[1]), jetstream.WithPurgeKeep(keep))
 	})
 }
 

@@ -43,7 +43,7 @@ type serveCmd struct {
 	MaxStaleness   time.Duration `default:"0s" help:"Answer 503 rather than serve data older than this. 0: never." group:"State"`
 	StaleIfError   time.Duration `default:"1h" help:"Let shared caches show an old list for this long while no server answers; at most --max-staleness where that is set. Somebody who has been delisted may be shown for as long. 0: never." group:"State"`
 	MinEntries     int           `default:"1" help:"Answer lists and checks with 503 while there are fewer entries, since an empty registry clears nobody. 0: off." group:"State"`
-	AcceptLoss     string        `placeholder:"EPOCH" help:"Start without what is known to be missing, on the stream with this epoch: the message that refuses to start names it. Whoever is missing is answered as unknown." group:"State"`
+	SkipSnapshots  bool          `help:"Start from the stream alone where there are snapshots of it and none can be read, or where it is missing or empty. Who is not in it is answered as unknown." group:"State"`
 
 	SnapshotEvery time.Duration `default:"1h" help:"Put a snapshot into the object store REGISTRY_SNAPSHOTS this often, while anything changes. 0: none." group:"State"`
 	SnapshotKeep  int           `default:"5" help:"Keep this many snapshots of the stream there." group:"State"`
@@ -134,7 +134,7 @@ func (c *serveCmd) Run(p *process) error {
 		AdminToken:     adminToken,
 		MaxStaleness:   c.MaxStaleness,
 		MinEntries:     c.MinEntries,
-		AcceptLoss:     c.AcceptLoss,
+		SkipSnapshots:  c.SkipSnapshots,
 		Broker:         c.brokerFlags(),
 		EmbeddedAddr:   c.EmbeddedNATSAddr,
 		EmbeddedConfig: c.EmbeddedNATSConfig,

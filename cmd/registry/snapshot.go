@@ -1,119 +1,105 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
-	"strings"
 	"text/tabwriter"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"example.org/registry/cmd/registry/internal/cli"
 	"example.org/registry/cmd/registry/internal/serve"
+	"example.org/registry/events"
 	"example.org/registry/events/natserr"
 	"example.org/registry/snapshots"
-	"example.org/registry/snapshots/bucket"
 )
 
 // snapshotCmd manages snapshots.
 type snapshotCmd struct {
-	Create  snapshotCreateCmd  `cmd:"" help:"Ask a running server for a snapshot at its checkpoint, into the object store or a file."`
+	Create  snapshotCreateCmd  `cmd:"" help:"Make a snapshot of the running server, into the object store or a file."`
 	List    snapshotListCmd    `cmd:"" help:"Show the snapshots in the object store, the newest first."`
-	Verify  snapshotVerifyCmd  `cmd:"" help:"Check the digest, checksums and structure of a snapshot. Touches no data directory."`
+	Verify  snapshotVerifyCmd  `cmd:"" help:"Check the digest and structure of a snapshot. Touches no data directory."`
 	Restore snapshotRestoreCmd `cmd:"" help:"Restore a snapshot into a data directory that is not in use. Does not touch the broker's store."`
 }
 
-// snapshotCreateCmd makes a running server create a snapshot.
+// snapshotCreateCmd makes a snapshot of the running server.
 type snapshotCreateCmd struct {
-	Output string `placeholder:"FILE" help:"Write the snapshot to this file instead of the object store. The file exists only once it is complete. -: standard output."`
+	Output string `placeholder:"FILE" help:"Write the snapshot to this file instead of the object store, in one step once it is complete. -: standard output."`
 	cli.AdminFlags
 }
 
-// Run prints what was created.
+// Run prints what was made.
 func (c *snapshotCreateCmd) Run(p *process) error {
-	switch {
-	case c.Output == "-":
-		return cli.Interrupted(p.ctx, copyAnswer(p, c.AdminFlags, http.MethodPost, "/snapshots?output=1", p.stdout)) // its checksum reveals a truncated one
-	case c.Output != "":
-		return cli.Interrupted(p.ctx, c.create(p))
-	}
-	var made serve.Created
-	if err := c.AskJSON(p.ctx, http.MethodPost, "/snapshots", &made); err != nil {
+	if c.Output == "-" {
+		_, err := c.write(p, p.stdout)
 		return cli.Interrupted(p.ctx, err)
 	}
-	_, err := fmt.Fprintf(p.stdout, "%s: %s, %d bytes\n", cli.Printable(made.Name), summary(made.Manifest), made.Bytes)
+	name, h := c.Output, snapshots.Header{}
+	var err error
+	if c.Output == "" {
+		var made struct {
+			Name string `json:"name"`
+			snapshots.Header
+		}
+		err = c.AskJSON(p.ctx, http.MethodPost, "/snapshots", &made)
+		name, h = made.Name, made.Header
+	} else {
+		err = replaceFile("--output", c.Output, func(f *os.File) (err error) {
+			h, err = c.write(p, f)
+			return err
+		})
+	}
+	if err != nil {
+		return cli.Interrupted(p.ctx, err)
+	}
+	_, err = fmt.Fprintf(p.stdout, "%s: %s\n", cli.Printable(name), describe(h))
 	return err
 }
 
-// summary returns a snapshot's description.
-func summary(m snapshots.Manifest) string {
-	return fmt.Sprintf("stream %s, sequence %d, %d entries, digest %s", cli.Printable(m.Stream), m.Sequence, m.EntryCount(), m.Digest)
-}
-
-// create writes a temporary file next to FILE and renames it at the end.
-func (c *snapshotCreateCmd) create(p *process) error {
-	var m snapshots.Manifest
-	var n int64
-	err := replaceFile("--output", c.Output, func(f *os.File) (err error) {
-		m, n, err = takeArchive(p, c.AdminFlags, f)
-		return err
-	})
+// write writes the server's states, packed.
+func (c *snapshotCreateCmd) write(p *process, to io.Writer) (h snapshots.Header, err error) {
+	from, err := c.Ask(p.ctx, http.MethodGet, "/export")
 	if err != nil {
-		return err
+		return h, err
 	}
-	_, err = fmt.Fprintf(p.stdout, "%s: %s, %d bytes\n", cli.Printable(c.Output), summary(m), n)
-	return err
-}
-
-// takeArchive makes the running server create a snapshot of n bytes and writes it to f.
-func takeArchive(p *process, server cli.AdminFlags, f *os.File) (m snapshots.Manifest, n int64, err error) {
-	archive, err := server.Ask(p.ctx, http.MethodPost, "/snapshots?output=1")
+	defer from.Close()
+	packed, err := snapshots.Pack(to)
 	if err != nil {
-		return m, 0, err
+		return h, err
 	}
-	defer archive.Close()
-	if n, err = io.Copy(f, archive); err != nil { // also if less than its length has arrived
-		return m, n, cli.Unwritable("--output", f.Name(), err)
+	if h, err = copyStates(from, packed); err != nil {
+		return h, unusable("", err)
 	}
-	if _, err = f.Seek(0, io.SeekStart); err != nil {
-		return m, n, err
-	}
-	r, err := snapshots.NewReader(f) // the server has verified the rest
-	if err != nil {
-		return m, n, fmt.Errorf("answer of the server: %w", err)
-	}
-	return r.Manifest, n, nil
+	return h, packed.Close()
 }
 
 // snapshotListCmd prints the object store as a table.
-type snapshotListCmd struct{ bucketFlags }
+type snapshotListCmd struct{ cli.BrokerFlags }
 
 // Run prints a line for each snapshot.
 func (c *snapshotListCmd) Run(p *process) error {
-	return c.with(p, func(ctx context.Context, b *bucket.Bucket) error {
-		items, _, err := b.List(ctx)
-		if err != nil && !errors.Is(err, bucket.ErrNoBucket) {
-			return c.unanswered(err)
-		}
-		return printItems(p.stdout, items)
-	})
-}
+	nc, js, err := connect(c.BrokerFlags, "registry snapshot")
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	all, err := snapshots.NewBucket(js, 0).List(p.ctx)
+	if err != nil {
+		return cli.Interrupted(p.ctx, unanswered(c.BrokerFlags, err))
+	}
 
-func printItems(w io.Writer, items []bucket.Object) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "NAME\tSEQUENCE\tTIME\tENTRIES\tBYTES\tDIGEST")
-	for _, i := range items {
-		at := i.Time.UTC().Format(time.RFC3339)
-		if i.Err != nil {
-			fmt.Fprintf(table, "%s\t-\t%s\t-\t%d\tunusable: %s\n", cli.Printable(i.Name), at, i.Bytes, cli.Printable(natserr.OneLine(i.Err)))
+	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "NAME\tCHECKPOINT\tTIME\tSTATES\tBYTES\tDIGEST")
+	for _, o := range all {
+		at := o.Time.UTC().Format(time.RFC3339)
+		if o.Err != nil {
+			fmt.Fprintf(table, "%s\t-\t%s\t-\t%d\tunusable: %s\n", cli.Printable(o.Name), at, o.Bytes, cli.Printable(natserr.OneLine(o.Err)))
 			continue
 		}
-		fmt.Fprintf(table, "%s\t%d\t%s\t%d\t%d\t%s\n", cli.Printable(i.Name), i.Manifest.Sequence, at, i.Manifest.EntryCount(), i.Bytes, i.Manifest.Digest)
+		fmt.Fprintf(table, "%s\t%d\t%s\t%d\t%d\t%s\n", cli.Printable(o.Name), o.Header.Sequence, at, o.Header.Count, o.Bytes, o.Header.Digest)
 	}
 	return table.Flush()
 }
@@ -121,150 +107,87 @@ func printItems(w io.Writer, items []bucket.Object) error {
 // snapshotVerifyCmd reads a snapshot to its end.
 type snapshotVerifyCmd struct {
 	Snapshot string `arg:"" name:"NAME or FILE" help:"A file if one of this name exists, else a snapshot in the object store."`
-	bucketFlags
+	cli.BrokerFlags
 }
 
 // Run prints the content of a good snapshot.
 func (c *snapshotVerifyCmd) Run(p *process) error {
-	return c.read(p, c.Snapshot, func(ctx context.Context, open opener) error {
-		m, err := open.verify(ctx)
-		if err != nil {
-			return unusable(c.Snapshot, err)
-		}
-		_, err = fmt.Fprintf(p.stdout, "%s: good: %s\n", cli.Printable(c.Snapshot), summary(m))
-		return err
-	})
+	from, err := openStates(p, c.Snapshot, cli.AdminFlags{}, c.BrokerFlags)
+	if err != nil {
+		return cli.Interrupted(p.ctx, err)
+	}
+	defer from.Close()
+	var h snapshots.Header
+	err = snapshots.Read(from, func(begun snapshots.Header) error {
+		h = begun
+		return nil
+	}, func(uint64, events.Event) error { return p.ctx.Err() })
+	if err != nil {
+		return cli.Interrupted(p.ctx, unusable(c.Snapshot, err))
+	}
+	_, err = fmt.Fprintf(p.stdout, "%s: good: %s\n", cli.Printable(c.Snapshot), describe(h))
+	return err
 }
 
-// snapshotRestoreCmd restores a read model from a snapshot.
+// snapshotRestoreCmd restores a store from a snapshot.
 type snapshotRestoreCmd struct {
 	Snapshot string `arg:"" name:"NAME or FILE" help:"A file if one of this name exists, else a snapshot in the object store."`
 	DataDir  string `default:"data" placeholder:"DIR" help:"Data directory, which no process may be using (default: data)."`
-	Force    bool   `help:"Rename an existing read model aside."`
-	bucketFlags
+	Force    bool   `help:"Rename an existing store aside."`
+	cli.BrokerFlags
 }
 
 // Help returns the help beyond the flags.
 func (snapshotRestoreCmd) Help() string {
-	return "A server started on it replays what the stream has had since. If that stream is lost, the server shows the snapshot's state, including everybody delisted since: " +
-		"to recover from the loss of the stream, use registry recover instead."
+	return "A server started on it reads what the stream has had since. If that stream is lost, use registry recover instead."
 }
 
-// Run touches the data directory only once it has read a snapshot's header: for a missing or
-// foreign file, it creates no directory and no lock.
-func (c *snapshotRestoreCmd) Run(p *process) error {
-	return c.read(p, c.Snapshot, func(ctx context.Context, open opener) error {
-		archive, err := open()
-		if err != nil {
-			return unusable(c.Snapshot, err)
-		}
-		return c.restore(ctx, p.stdout, archive)
-	})
-}
+// replacedSuffix is that of a store which a restore has replaced.
+const replacedSuffix = ".replaced"
 
-// restore takes the directory's lock, as a server would.
-func (c *snapshotRestoreCmd) restore(ctx context.Context, stdout io.Writer, archive *snapshots.Reader) (err error) {
+// Run touches the data directory only once there is a snapshot to read. It takes the directory's lock, as
+// a server would.
+func (c *snapshotRestoreCmd) Run(p *process) (err error) {
+	from, err := openStates(p, c.Snapshot, cli.AdminFlags{}, c.BrokerFlags)
+	if err != nil {
+		return cli.Interrupted(p.ctx, err)
+	}
+	defer from.Close()
 	lock, err := serve.LockDir(c.DataDir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	aside, err := snapshots.Restore(ctx, archive, snapshots.RestoreConfig{Path: serve.StorePath(c.DataDir), Replace: c.Force})
-	if errors.Is(err, snapshots.ErrExists) {
-		return fmt.Errorf("%w; --force renames it aside", err)
-	}
-	unsynced := errors.Is(err, snapshots.ErrNotSynced)
-	if err != nil && !unsynced {
-		return fmt.Errorf("%w; the read model is as it was", unusable(c.Snapshot, err))
-	}
-	if aside != "" {
-		fmt.Fprintf(stdout, "the old read model is now %s\n", aside)
-	}
-	if _, err := fmt.Fprintf(stdout, "restored into %s: %s\n", c.DataDir, summary(archive.Manifest)); err != nil {
-		return err
-	}
-	if unsynced {
-		return fmt.Errorf("%s is restored, but %w: check the disk, then restore again with --force", c.DataDir, err)
-	}
-	return nil
-}
 
-// bucketFlags are the flags for reaching the object store.
-type bucketFlags struct{ cli.BrokerFlags }
-
-// with connects, calls do, and closes the connection.
-func (f bucketFlags) with(p *process, do func(context.Context, *bucket.Bucket) error) error {
-	if err := f.Check(); err != nil {
-		return err
-	}
-	nc, err := f.Connect("registry snapshot")
+	path := serve.StorePath(c.DataDir)
+	replaces, err := c.setAside(path)
 	if err != nil {
 		return err
 	}
-	defer nc.Close()
-	js, err := jetstream.New(nc)
+	h, err := snapshots.Restore(p.ctx, from, path)
 	if err != nil {
-		return fmt.Errorf("broker at %s: %w", f.Addresses(), err)
-	}
-	return cli.Interrupted(p.ctx, do(p.ctx, bucket.New(js, bucket.Config{})))
-}
-
-// unanswered returns the error of a request about the object store, with the broker's name and the
-// remedy.
-func (f bucketFlags) unanswered(err error) error {
-	return fmt.Errorf("broker at %s: object store: %w", f.Addresses(), cli.Advise(err))
-}
-
-// opener reads a snapshot from its beginning, each time that it is called.
-type opener func() (*snapshots.Reader, error)
-
-// verify reads the whole snapshot.
-func (open opener) verify(ctx context.Context) (snapshots.Manifest, error) {
-	r, err := open()
-	if err != nil {
-		return snapshots.Manifest{}, err
-	}
-	return r.Manifest, r.Verify(ctx)
-}
-
-// read calls do with a snapshot: the file of that name or, if there is none, the one in the object store.
-func (f bucketFlags) read(p *process, name string, do func(context.Context, opener) error) error {
-	file, err := os.Open(name)
-	if err == nil {
-		defer file.Close()
-		opened := false
-		return cli.Interrupted(p.ctx, do(p.ctx, func() (*snapshots.Reader, error) {
-			if opened { // a pipe can be read once
-				if _, err := file.Seek(0, io.SeekStart); err != nil {
-					return nil, err
-				}
-			}
-			opened = true
-			return snapshots.NewReader(file)
-		}))
-	}
-	if !errors.Is(err, os.ErrNotExist) || strings.ContainsRune(name, os.PathSeparator) {
-		return unusable(name, cli.Bare(err))
-	}
-	return f.with(p, func(ctx context.Context, b *bucket.Bucket) error {
-		item, err := b.Find(ctx, name)
-		if errors.Is(err, bucket.ErrNotFound) || errors.Is(err, bucket.ErrNoBucket) {
-			return fmt.Errorf("%s: no such file, and no such snapshot in the object store; registry snapshot list shows them", cli.Printable(name))
+		if replaces {
+			err = errors.Join(err, os.Remove(path+replacedSuffix))
 		}
-		if err != nil {
-			return f.unanswered(err)
-		}
-		return do(ctx, func() (*snapshots.Reader, error) {
-			archive, err := b.Open(ctx, item)
-			if err != nil {
-				return nil, err
-			}
-			return snapshots.NewReader(archive)
-		})
-	})
+		return cli.Interrupted(p.ctx, fmt.Errorf("%w; the data directory is as it was", unusable(c.Snapshot, err)))
+	}
+	if replaces {
+		fmt.Fprintf(p.stdout, "the old store is now %s\n", path+replacedSuffix)
+	}
+	_, err = fmt.Fprintf(p.stdout, "restored into %s: %s\n", c.DataDir, describe(h))
+	return err
 }
 
-// unusable adds an alternative to the error of a snapshot.
-func unusable(name string, err error) error {
-	return fmt.Errorf("%s: %w; %s", cli.Printable(name), err, cli.SnapshotAdvice(err))
+// setAside gives a store that is there a second name, which it keeps when another one takes the first.
+func (c *snapshotRestoreCmd) setAside(path string) (replaces bool, err error) {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if !c.Force {
+		return false, fmt.Errorf("%s: there is a store already; --force renames it aside", path)
+	}
+	if err := os.Remove(path + replacedSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	return true, os.Link(path, path+replacedSuffix)
 }

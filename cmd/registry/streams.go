@@ -9,9 +9,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/cmd/registry/internal/cli"
-	"example.org/registry/events"
-	"example.org/registry/events/publish"
-	"example.org/registry/snapshots/bucket"
+	"example.org/registry/events/stream"
+	"example.org/registry/snapshots"
 )
 
 // streamsCmd makes streams.
@@ -37,7 +36,7 @@ func (c newStream) check() error {
 
 // config returns the configuration of the event stream.
 func (c newStream) config(name string) jetstream.StreamConfig {
-	return publish.StreamConfig(name, c.StreamReplicas, c.StreamHistory, events.NewEpoch())
+	return stream.Config(name, c.StreamReplicas, c.StreamHistory, stream.Identity{})
 }
 
 // streamsCreateCmd makes what a server makes at its first start.
@@ -59,44 +58,39 @@ func (c *streamsCreateCmd) Run(p *process) error {
 	if err := errors.Join(c.newStream.check(), c.Check()); err != nil {
 		return err
 	}
-	nc, err := c.Connect("registry streams")
+	nc, js, err := connect(c.BrokerFlags, "registry streams")
 	if err != nil {
 		return err
 	}
 	defer nc.Close()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(p.ctx, createWithin)
 	defer cancel()
 
-	for _, cfg := range []jetstream.StreamConfig{c.config(string(c.Stream)), publish.RejectedStreamConfig(c.StreamReplicas)} {
-		_, err := js.Stream(ctx, cfg.Name)
-		missing := errors.Is(err, jetstream.ErrStreamNotFound)
-		if missing {
-			_, err = js.CreateStream(ctx, cfg)
-		}
-		if err := c.report(p, cfg.Name, missing, err); err != nil {
+	for _, cfg := range []jetstream.StreamConfig{c.config(string(c.Stream)), stream.RejectedConfig(c.StreamReplicas)} {
+		err := c.create(p, ctx, js, cfg.Name, func() error {
+			_, err := js.CreateStream(ctx, cfg)
+			return err
+		})
+		if err != nil {
 			return err
 		}
 	}
-	_, err = js.ObjectStore(ctx, bucket.Name)
-	missing := errors.Is(err, jetstream.ErrBucketNotFound)
-	if missing {
-		_, err = js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: bucket.Name, Replicas: c.StreamReplicas, Storage: jetstream.FileStorage})
-	}
-	return c.report(p, bucket.Name, missing, err)
+	return c.create(p, ctx, js, snapshots.BucketName, func() error { return snapshots.NewBucket(js, c.StreamReplicas).Create(ctx) })
 }
 
-// report prints what became of one stream.
-func (c *streamsCreateCmd) report(p *process, name string, missing bool, err error) error {
+// create makes a stream if it is missing, and prints what became of it.
+func (c *streamsCreateCmd) create(p *process, ctx context.Context, js jetstream.JetStream, name string, make func() error) error {
+	streamName := name
+	if name == snapshots.BucketName {
+		streamName = "OBJ_" + name
+	}
+	_, err := js.Stream(ctx, streamName)
+	done := "exists"
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		done, err = "created", make()
+	}
 	if err != nil {
 		return fmt.Errorf("broker at %s: %s: %w", c.Addresses(), name, cli.Advise(err))
-	}
-	done := "exists"
-	if missing {
-		done = "created"
 	}
 	_, err = fmt.Fprintf(p.stdout, "%s: %s\n", name, done)
 	return err

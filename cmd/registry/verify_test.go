@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/http/httptest"
 	"strings"
@@ -15,44 +14,38 @@ import (
 	"example.org/registry/events/eventstest"
 	"example.org/registry/httpapi"
 	"example.org/registry/httpapi/admin"
-	"example.org/registry/projector/recovery"
+	"example.org/registry/projector"
 	"example.org/registry/readmodel"
+	"example.org/registry/snapshots"
 )
 
-// Verify names exactly the record that is wrong in the server's memory, and says that it is.
-func TestVerifyFindsFlipped(t *testing.T) {
+// exporter is the running server's part: it exports a store.
+type exporter struct {
+	admin.Snapshots
+	store *snapshots.Store
+}
+
+func (e exporter) Export(ctx context.Context, w io.Writer, begin func()) error {
+	_, err := snapshots.Write(ctx, e.store, w, func(snapshots.Header) { begin() })
+	return err
+}
+
+// Verify names exactly the states that differ, and says which side has the newer one.
+func TestVerify(t *testing.T) {
 	t.Parallel()
 	b := eventstest.Broker(t)
 	js := eventstest.Connect(t, b)
 	eventstest.Stream(t, js)
-	entries := eventstest.Entries(300, 15)
-	var evs []events.Event
-	for i, e := range entries {
-		evs = append(evs, events.Event{ID: fmt.Sprint("v-", i), Source: "/t", Type: events.TypeListed, Data: e})
-	}
-	last := eventstest.Publish(t, js, evs...)
-	served := startReplay(js, events.DefaultStream)
-	defer served.stop()
-	_, err := served.model.Await(t.Context(), last)
+	eventstest.Publish(t, js, eventstest.Events(300, 15)...)
+	store, err := projector.Replay(t.Context(), js, events.DefaultStream, t.TempDir(), nil)
 	require.NoError(t, err)
-	knows := recovery.States{}
-	flip := func(sequence, last uint64, d events.Data) {
-		knows.Add(readmodel.State{Data: d})
-		served.projector.Inspect(func(m *readmodel.Model) {
-			m.Apply([]readmodel.Record{readmodel.NewRenderer().Render(sequence, d)}, last)
-		})
-	}
+	defer store.Close()
+	model := readmodel.New()
 	operators, err := admin.New(admin.Config{
-		Health:   &httpapi.Health{Reader: served.model, Readiness: func() httpapi.Readiness { return httpapi.Readiness{Ready: true} }},
-		Gatherer: prometheus.NewRegistry(),
-		Records: func(context.Context, uint64) (all admin.Records, err error) {
-			p := served.projector.Progress()
-			all.Stream, all.Epoch = p.Stream, p.StreamEpoch
-			served.projector.Inspect(func(m *readmodel.Model) { all.Inventory = m.Inventory() })
-			return all, nil
-		},
-		Archives:   exporter{states: knows},
-		Projection: func() admin.Projection { return admin.ProjectionOf(served.model.View()) },
+		Health:     &httpapi.Health{Reader: model, Readiness: func() httpapi.Readiness { return httpapi.Readiness{Ready: true} }},
+		Gatherer:   prometheus.NewRegistry(),
+		Snapshots:  exporter{store: store},
+		Projection: func() admin.Projection { return admin.ProjectionOf(model.View()) },
 	})
 	require.NoError(t, err)
 	srv := httptest.NewServer(operators)
@@ -63,46 +56,49 @@ func TestVerifyFindsFlipped(t *testing.T) {
 			func(string) string { return "" }, strings.NewReader(""), &out, io.Discard)
 		return out.String(), err
 	}
-	if out, err := verify(); err != nil {
-		t.Fatalf("while all is well: %v %s", err, out)
-	}
-	wrong := entries[17] // in memory alone: its export is as the stream has it
-	wrong.Verified, wrong.Revision = !wrong.Verified, 2
-	served.projector.Inspect(func(m *readmodel.Model) {
-		m.Apply([]readmodel.Record{readmodel.NewRenderer().Render(last, wrong)}, last)
-	})
-	newer := entries[3]
-	newer.Revision, newer.Name = 2, "Nowsza"
-	flip(last, last, newer)
+
 	out, err := verify()
-	for _, want := range []string{wrong.Subject().String() + ": differs", newer.Subject().String() + ": the server's state is the newer one"} {
-		if err == nil || !strings.Contains(out, want) {
-			t.Errorf("%v %s, want %q", err, out, want)
-		}
+	require.NoError(t, err, out)
+	require.Regexp(t, `^300 states compared at sequence 300: no difference; digest [0-9a-f]{32}\n$`, out)
+
+	// The server gets a newer state, an older one, and one that the stream lacks.
+	entries := eventstest.Entries(300, 15)
+	newer, older := entries[3], entries[17]
+	newer.Revision, newer.Name = 2, "Nowsza"
+	older.Name = "Inna"
+	if events.Compare(older, entries[17]) > 0 {
+		older.Name = "Inny"
 	}
-	// A tombstone that the stream lacks, after a purge or a loss, is named, too.
-	gone := delisting(entries[5].List, entries[5].EntryID, 1000)
-	flip(0, last, gone.Data)
+	require.Negative(t, events.Compare(older, entries[17]))
+	own := events.Views{List: events.Legit, EntryID: "nobody", Views: 1, Revision: 1}
+	changed := map[string]difference{newer.Subject().String(): unpublished, older.Subject().String(): staleServer, own.Subject().String(): unpublished}
+	change(t, store, newer, older, own)
 	out, err = verify()
-	if err == nil || !strings.Contains(out, entries[5].Subject().String()+": "+unpublished) {
-		t.Errorf("with a tombstone of its own: %v %s", err, out)
+	require.ErrorContains(t, err, "3 of 301 states differ at sequence 300: rebuild the read model (registry rebuild)")
+	require.Equal(t, 3, strings.Count(out, "\n"), out)
+	for subject, what := range changed {
+		require.Contains(t, out, subject+": "+string(what)+"\n")
 	}
 }
 
-// exporter exports states.
-type exporter struct {
-	admin.Archives
-	states recovery.States
-}
-
-func (e exporter) Export(_ context.Context, w io.Writer, begin func()) error {
-	begin()
-	for _, s := range e.states {
-		line, err := events.Encode(events.StateEvent(s.Data))
-		if err != nil {
-			return err
-		}
-		_, _ = w.Write(append(line, '\n'))
+// change saves other states than the stream's.
+func change(t *testing.T, store *snapshots.Store, states ...events.Data) {
+	t.Helper()
+	c := snapshots.Commit{States: map[events.Subject]snapshots.State{}, Meta: store.Meta()}
+	for _, d := range states {
+		line, err := snapshots.EncodeState(d)
+		require.NoError(t, err)
+		c.States[d.Subject()] = snapshots.State{Sequence: 1, Line: line}
 	}
-	return nil
+	require.NoError(t, store.Save(c))
+
+	var digest readmodel.Digest
+	err := store.Each(func(snapshots.Meta, int) error { return nil }, func(state snapshots.State) error {
+		e, err := events.Decode(state.Line)
+		digest.Add(readmodel.StateDigest(e.Data))
+		return err
+	})
+	require.NoError(t, err)
+	c.Meta.Digest = digest.String()
+	require.NoError(t, store.Save(snapshots.Commit{Meta: c.Meta}))
 }

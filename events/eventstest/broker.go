@@ -17,7 +17,7 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/events/broker"
-	"example.org/registry/events/publish"
+	"example.org/registry/events/stream"
 )
 
 // patience bounds every call to the broker in these helpers.
@@ -149,7 +149,7 @@ func Create(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamCon
 // mutate has changed its configuration.
 func Stream(t testing.TB, js jetstream.JetStream, mutate ...func(*jetstream.StreamConfig)) jetstream.Stream {
 	t.Helper()
-	cfg := publish.StreamConfig(events.DefaultStream, 1, events.DefaultHistory, events.NewEpoch())
+	cfg := stream.Config(events.DefaultStream, 1, events.DefaultHistory, stream.Identity{})
 	for _, m := range mutate {
 		m(&cfg)
 	}

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
 	"example.org/registry/events/natserr"
+	"example.org/registry/events/stream"
 )
 
 // The headers of an atomic batch, for which nats.go has no client yet.
@@ -33,60 +33,29 @@ type state struct {
 }
 
 // lastState returns the state in the last message of a subject. It is empty if there is no message, or
-// if the registry rejects the message. The stream's leader answers: nats.go's own request may reach a
-// replica that lags, and takes some headers of a stored message for the broker's.
+// if the registry rejects the message.
 func (p *Publisher) lastState(ctx context.Context, subject string) (state, error) {
-	request, err := json.Marshal(map[string]string{"last_by_subj": subject})
+	m, err := stream.Stream{JS: p.js, Name: p.cfg.Stream}.LastMessage(ctx, subject)
+	if errors.Is(err, stream.ErrNoMessage) {
+		return state{}, nil
+	}
 	if err != nil {
 		return state{}, err
 	}
-	api := p.apiPrefix() + "STREAM.MSG.GET." + p.cfg.Stream
-	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
-	defer cancel()
-	answer, err := p.js.Conn().RequestWithContext(ctx, api, request)
-	if err != nil {
-		return state{}, natserr.Explain(p.js.Conn(), err, api)
-	}
-
-	var reply struct {
-		Error   *jetstream.APIError `json:"error"`
-		Message struct {
-			Sequence uint64 `json:"seq"`
-			Header   []byte `json:"hdrs"`
-			Data     []byte `json:"data"`
-		} `json:"message"`
-	}
-	if err := json.Unmarshal(answer.Data, &reply); err != nil {
-		return state{}, fmt.Errorf("the broker's reply cannot be read: %w", err)
-	}
-	if reply.Error != nil && reply.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound {
-		return state{}, nil
-	}
-	if reply.Error != nil {
-		return state{}, reply.Error
-	}
-	header, err := nats.DecodeHeadersMsg(reply.Message.Header)
-	if err != nil {
-		header = nil // the client library delivers such a message without headers
-	}
-	e, err := events.DecodeStored(subject, header, reply.Message.Data)
+	e, err := m.Event()
 	if err != nil {
 		return state{}, nil
 	}
-	return state{e.Data, reply.Message.Sequence}, nil
-}
-
-// apiPrefix returns the beginning of the subjects of JetStream's API, which depends on the domain.
-func (p *Publisher) apiPrefix() string {
-	if prefix := p.js.Options().APIPrefix; prefix != "" {
-		return strings.TrimSuffix(prefix, ".") + "."
-	}
-	return jetstream.DefaultAPIPrefix
+	return state{e.Data, m.Sequence}, nil
 }
 
 // sendBatch stores messages as one atomic batch. After an error all or none are stored.
 func (p *Publisher) sendBatch(ctx context.Context, batch []*nats.Msg, sum *Summary) error {
 	if len(batch) == 0 {
+		return nil
+	}
+	if p.cfg.DryRun {
+		sum.Sent += len(batch)
 		return nil
 	}
 	id, last := rand.Text(), len(batch)-1

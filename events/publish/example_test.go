@@ -12,6 +12,7 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/events/broker"
 	"example.org/registry/events/publish"
+	"example.org/registry/events/stream"
 )
 
 // A moderation backend puts a fraudster on the list, and takes it off when the appeal succeeds.
@@ -82,7 +83,7 @@ func exampleBroker() (url string, stop func()) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	if _, err := js.CreateStream(ctx, publish.StreamConfig(events.DefaultStream, 1, events.DefaultHistory, events.NewEpoch())); err != nil {
+	if _, err := js.CreateStream(ctx, stream.Config(events.DefaultStream, 1, events.DefaultHistory, stream.Identity{})); err != nil {
 		panic(err)
 	}
 	return b.ClientURL(), func() {

@@ -1,13 +1,11 @@
-// Package publish sends events to their stream, and has the configuration of that stream and of the
-// stream of rejected events.
+// Package publish sends events to their stream.
 //
 // A Publisher validates an event before it sends it, so that the registry does not reject it. It asks
 // for the last message of the event's subject first, and sends only what is newer: publishing
 // anything again, in any order and in any pieces, is harmless.
 //
 //	publish.go  Publisher: Publish, PublishAll
-//	broker.go   the requests that nats.go has no client for: last messages, atomic batches
-//	stream.go   StreamConfig, RejectedStreamConfig
+//	broker.go   last messages, and atomic batches, for which nats.go has no client yet
 //
 // It is a package of its own so that the events, the read model and the HTTP API do not import a
 // NATS client.
@@ -48,6 +46,9 @@ type Config struct {
 	// BatchSize is how many messages PublishAll sends as one atomic batch, at most 1,000, the
 	// broker's own limit. 0 means 1,000.
 	BatchSize int
+
+	// DryRun makes PublishAll count as Sent what it would send, and send nothing.
+	DryRun bool
 
 	// AnyRevision sends events whose revision is far ahead of the clock. It is for states that a
 	// registry already has.

@@ -19,7 +19,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/pprof"
@@ -42,15 +41,9 @@ type Config struct {
 	// Rebuild builds a fresh read model from the stream and returns once it has replaced the old
 	// one. If ctx ends first, the old one stays. A [Refused] gives 409, an [Unavailable] 503, any
 	// other error 500. If nil, there is no /rebuild.
-	Rebuild func(ctx context.Context, o RebuildOptions) (Rebuilt, error)
-	// Archives serves POST /snapshots and GET /export. If nil, there are neither.
-	Archives Archives
-	// Records lists the server's records at sequence atLeast or later, for which it waits a little.
-	// If nil, there is no /records.
-	Records func(ctx context.Context, atLeast uint64) (Records, error)
-	// Tombstones returns a function that writes every known removal
-	// (cmd/registry/CONTRACT.md#coming-back). If nil, there is no /tombstones.
-	Tombstones func() (write func(io.Writer) error, err error)
+	Rebuild func(ctx context.Context) (Rebuilt, error)
+	// Snapshots serves POST /snapshots and GET /export. If nil, there are neither.
+	Snapshots Snapshots
 	// Host is a name, without a port, by which the listener may be addressed besides IP addresses
 	// and localhost. If empty, there is none.
 	Host string
@@ -96,15 +89,9 @@ func (l *listener) routes() *http.ServeMux {
 	if l.Rebuild != nil {
 		mux.HandleFunc("POST /rebuild", command(l.rebuild))
 	}
-	if l.Archives != nil {
+	if l.Snapshots != nil {
 		mux.HandleFunc("POST /snapshots", command(l.createSnapshot))
 		mux.HandleFunc("GET /export", l.export)
-	}
-	if l.Records != nil {
-		mux.HandleFunc("GET /records", l.records)
-	}
-	if l.Tombstones != nil {
-		mux.HandleFunc("GET /tombstones", l.tombstones)
 	}
 	return mux
 }

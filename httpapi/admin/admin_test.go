@@ -122,9 +122,9 @@ func TestProjection(t *testing.T) {
 	base := cfg.Projection
 	cfg.Projection = func() Projection {
 		p := base()
-		p.Stream, p.Epoch, p.StreamCreated = "REGISTRY", "e1", apitest.AsOf()
+		p.Stream, p.Epoch = "REGISTRY", "e1"
 		p.LastSequence, p.Lag, p.LagSeconds, p.CaughtUp = 20, 6, 0.25, true
-		p.Frozen, p.Rewound, p.Unpublished, p.WaitingPurges = new("foreign"), true, new(3), 2
+		p.Frozen, p.Rewound, p.Unpublished, p.WaitingPurges = new("foreign"), true, 3, 2
 		p.Rejected, p.SnapshotSequence, p.RankedSequence = 1, 12, 13
 		p.Rebuilding = &Rebuilding{Done: 5, Total: 20, PerSecond: 1000, ETASeconds: 0.015}
 		p.LastError = new("the broker is away")
@@ -133,7 +133,7 @@ func TestProjection(t *testing.T) {
 
 	answer := ask(newHandler(t, cfg), "GET", "/projection")
 	require.Equal(t, "application/json; charset=utf-8", answer.Header().Get("Content-Type"))
-	require.Equal(t, `{"stream":"REGISTRY","epoch":"e1","streamCreated":"2026-11-21T10:15:00.007Z","checkpoint":14,"lastSequence":20,"lag":6,"lagSeconds":0.25,`+
+	require.Equal(t, `{"stream":"REGISTRY","epoch":"e1","checkpoint":14,"lastSequence":20,"lag":6,"lagSeconds":0.25,`+
 		`"caughtUp":true,"frozen":"foreign","rewound":true,"unpublished":3,"waitingPurges":2,"rejected":1,"digest":"ac9f222062f928956911ebc38736f197",`+
 		`"entries":{"scammers":4,"servers":2,"legit":2},"snapshotSequence":12,"rankedSequence":13,`+
 		`"rebuilding":{"done":5,"total":20,"perSecond":1000,"etaSeconds":0.015},"lastError":"the broker is away"}`+"\n", answer.Body.String())
@@ -202,15 +202,14 @@ func TestGuard(t *testing.T) {
 func TestCommand(t *testing.T) {
 	rebuilds := 0
 	cfg := newConfig(ready)
-	cfg.Rebuild = func(_ context.Context, o RebuildOptions) (Rebuilt, error) {
+	cfg.Rebuild = func(context.Context) (Rebuilt, error) {
 		rebuilds++
-		return Rebuilt{Joined: map[bool]int{true: 7}[o.Yes]}, nil
+		return Rebuilt{Events: 7}, nil
 	}
 	h := newHandler(t, cfg)
 
-	require.Contains(t, ask(h, "POST", "/rebuild?yes=true", "Registry-Admin", "1").Body.String(), `"joined":7`)
-	require.Contains(t, ask(h, "POST", "/rebuild", "Registry-Admin", "1").Body.String(), `"joined":0`)
-	require.Equal(t, 2, rebuilds)
+	require.Contains(t, ask(h, "POST", "/rebuild", "Registry-Admin", "1").Body.String(), `"events":7`)
+	require.Equal(t, 1, rebuilds)
 
 	preflight := []string{"Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "registry-admin"}
 	for _, test := range []struct {
@@ -222,7 +221,6 @@ func TestCommand(t *testing.T) {
 		{"POST", "/rebuild", []string{"Registry-Admin", "0"}, 403},
 		{"POST", "/rebuild", []string{"Registry-Admin", "1", "Origin", "https://evil.example"}, 403},
 		{"POST", "/rebuild", []string{"Registry-Admin", "1", "Sec-Fetch-Site", "cross-site"}, 403},
-		{"POST", "/rebuild?yes=x", []string{"Registry-Admin", "1"}, 400},
 		{"GET", "/rebuild", []string{"Registry-Admin", "1"}, 405},
 		{"OPTIONS", "/rebuild", append(preflight, "Origin", "https://evil.example"), 403},
 		{"OPTIONS", "/rebuild", append(preflight, "Origin", "http://127.0.0.1:8081"), 405},
@@ -233,7 +231,7 @@ func TestCommand(t *testing.T) {
 			require.False(t, strings.HasPrefix(name, "Access-Control-"), name)
 		}
 	}
-	require.Equal(t, 2, rebuilds, "a refused request rebuilds nothing")
+	require.Equal(t, 1, rebuilds, "a refused request rebuilds nothing")
 }
 
 func TestErrorsHaveAStatus(t *testing.T) {
@@ -241,7 +239,7 @@ func TestErrorsHaveAStatus(t *testing.T) {
 		409: fmt.Errorf("because: %w", Refused("no")), 503: Unavailable("not now"), 500: errors.New("broken"),
 	} {
 		cfg := newConfig(ready)
-		cfg.Rebuild = func(context.Context, RebuildOptions) (Rebuilt, error) { return Rebuilt{}, err }
+		cfg.Rebuild = func(context.Context) (Rebuilt, error) { return Rebuilt{}, err }
 		answer := ask(newHandler(t, cfg), "POST", "/rebuild", "Registry-Admin", "1")
 		require.Equal(t, status, answer.Code)
 		require.Equal(t, err.Error()+"\n", answer.Body.String())
@@ -282,7 +280,7 @@ func TestToken(t *testing.T) {
 
 // archives exports two lines, and then ends with err.
 type archives struct {
-	Archives
+	Snapshots
 	began bool
 	err   error
 }
@@ -308,7 +306,7 @@ func TestExport(t *testing.T) {
 		"never":  {archives{err: Unavailable("not caught up")}, 503, "not caught up\n", false},
 	} {
 		cfg := newConfig(ready)
-		cfg.Archives = test.archives
+		cfg.Snapshots = test.archives
 		srv := httptest.NewServer(newHandler(t, cfg))
 		client := srv.Client()
 		resp, err := client.Get(srv.URL + "/export")
@@ -332,12 +330,14 @@ func TestCommandsOutlastTheWriteTimeout(t *testing.T) {
 	const writeTimeout = 500 * time.Millisecond // time enough for a busy machine to get to the handler
 	ended := make(chan struct{})
 	cfg := newConfig(ready)
-	cfg.Rebuild = func(ctx context.Context, o RebuildOptions) (Rebuilt, error) {
-		if o.Yes {
+	first := true
+	cfg.Rebuild = func(ctx context.Context) (Rebuilt, error) {
+		if !first {
 			<-ctx.Done()
 			close(ended)
 			return Rebuilt{}, ctx.Err()
 		}
+		first = false
 		<-time.After(2 * writeTimeout)
 		return Rebuilt{}, nil
 	}
@@ -366,7 +366,7 @@ func TestCommandsOutlastTheWriteTimeout(t *testing.T) {
 
 	ctx, leave := context.WithCancel(t.Context())
 	time.AfterFunc(writeTimeout/10, leave)
-	_, err = post(ctx, "/rebuild?yes=true") //nolint:bodyclose // there is no response
+	_, err = post(ctx, "/rebuild") //nolint:bodyclose // there is no response
 	require.Error(t, err)
 	<-ended
 }

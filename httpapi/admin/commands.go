@@ -5,18 +5,10 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
 	"time"
 
 	"example.org/registry/httpapi/body"
 )
-
-// RebuildOptions are the permissions that an operator gives a rebuild.
-type RebuildOptions struct {
-	// Yes accepts that a list loses more than a tenth of its entries, and that a memory limit looks too
-	// low.
-	Yes bool
-}
 
 // Rebuilt is the result of a rebuild.
 type Rebuilt struct {
@@ -24,11 +16,6 @@ type Rebuilt struct {
 	After   ModelState `json:"after"`
 	Events  uint64     `json:"events"` // read from the stream
 	Seconds float64    `json:"seconds"`
-	// Joined counts the states of the replaced model that the new one has from it, since the stream
-	// lacks them.
-	Joined int `json:"joined"`
-	// Aside is the name that the replaced store got in the data directory.
-	Aside string `json:"aside"`
 }
 
 // ModelState summarizes a read model.
@@ -39,13 +26,11 @@ type ModelState struct {
 	Entries    body.Counts `json:"entries"`
 }
 
-// Archives makes snapshots and exports of the running server. Any goroutine may call its methods.
+// Snapshots makes snapshots and exports of the running server. Any goroutine may call its methods.
 // Errors are reported like those of Config.Rebuild.
-type Archives interface {
+type Snapshots interface {
 	// Create puts a snapshot at the checkpoint into the object store. The result is sent as JSON.
 	Create(ctx context.Context) (any, error)
-	// Archive makes a snapshot of size bytes to be read once. The caller closes it.
-	Archive(ctx context.Context) (archive io.ReadCloser, size int64, err error)
 	// Export writes the whole content to w as events, one a line. It calls begin before the first
 	// byte, once it knows that it can export.
 	Export(ctx context.Context, w io.Writer, begin func()) error
@@ -76,17 +61,8 @@ func fail(w http.ResponseWriter, err error) {
 // rebuild responds once the rebuild is done. If the client disconnects, the rebuild ends and the
 // old model stays.
 func (l *listener) rebuild(w http.ResponseWriter, r *http.Request) {
-	yes := false
-	if text := r.URL.Query().Get("yes"); text != "" {
-		var err error
-		if yes, err = strconv.ParseBool(text); err != nil {
-			plain(w, http.StatusBadRequest, "yes: must be true or false")
-			return
-		}
-	}
-
 	w = withoutDeadline(w)
-	rebuilt, err := l.Rebuild(r.Context(), RebuildOptions{Yes: yes})
+	rebuilt, err := l.Rebuild(r.Context())
 	if err != nil {
 		fail(w, err)
 		return
@@ -94,16 +70,10 @@ func (l *listener) rebuild(w http.ResponseWriter, r *http.Request) {
 	l.sendJSON(w, r, http.StatusOK, rebuilt)
 }
 
-// createSnapshot sends 201 and the description of the snapshot in the object store. With the
-// parameter output it sends 200 and the archive itself, which is stored nowhere else.
+// createSnapshot sends 201 and the description of the snapshot in the object store.
 func (l *listener) createSnapshot(w http.ResponseWriter, r *http.Request) {
 	w = withoutDeadline(w)
-	if r.URL.Query().Has("output") {
-		l.sendArchive(w, r)
-		return
-	}
-
-	made, err := l.Archives.Create(r.Context())
+	made, err := l.Snapshots.Create(r.Context())
 	if err != nil {
 		fail(w, err)
 		return
@@ -111,28 +81,12 @@ func (l *listener) createSnapshot(w http.ResponseWriter, r *http.Request) {
 	l.sendJSON(w, r, http.StatusCreated, made)
 }
 
-// sendArchive sets the length first, so that a client notices a truncated archive.
-func (l *listener) sendArchive(w http.ResponseWriter, r *http.Request) {
-	archive, size, err := l.Archives.Archive(r.Context())
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	defer archive.Close()
-
-	w.Header().Set("Content-Type", "application/octet-stream")
-	w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
-	if _, err := io.Copy(w, archive); err != nil {
-		l.Logger.WarnContext(r.Context(), "sending a snapshot failed", "error", err)
-	}
-}
-
 // export sends events, one a line. After the first one, a failure closes the connection, so that a
 // partial export never looks complete.
 func (l *listener) export(w http.ResponseWriter, r *http.Request) {
 	w = withoutDeadline(w)
 	began := false
-	err := l.Archives.Export(r.Context(), w, func() {
+	err := l.Snapshots.Export(r.Context(), w, func() {
 		began = true
 		w.Header().Set("Content-Type", "application/x-ndjson")
 		w.WriteHeader(http.StatusOK)

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"net/http"
-	"time"
 
 	"example.org/registry/httpapi/body"
 	"example.org/registry/readmodel"
@@ -11,23 +10,20 @@ import (
 // Projection is the document of /projection (httpapi/CONTRACT.md#admin). cmd/registry fills it from
 // the projector's progress.
 type Projection struct {
-	Stream string `json:"stream"`
-	Epoch  string `json:"epoch"`
-	// StreamCreated is when the broker says that the stream was made, for registry recover.
-	StreamCreated time.Time `json:"streamCreated"`
-	Checkpoint    uint64    `json:"checkpoint"`
-	LastSequence  uint64    `json:"lastSequence"` // of the stream, at most 1 s old
-	Lag           uint64    `json:"lag"`          // events
-	LagSeconds    float64   `json:"lagSeconds"`
-	CaughtUp      bool      `json:"caughtUp"`
+	Stream       string  `json:"stream"`
+	Epoch        string  `json:"epoch"`
+	Checkpoint   uint64  `json:"checkpoint"`
+	LastSequence uint64  `json:"lastSequence"` // of the stream, at most 1 s old
+	Lag          uint64  `json:"lag"`          // events
+	LagSeconds   float64 `json:"lagSeconds"`
+	CaughtUp     bool    `json:"caughtUp"`
 	// Frozen is why nothing is applied: "missing" or "foreign"; nil if everything is.
 	Frozen *string `json:"frozen"`
 	// Rewound: the stream came back in an older state, and nobody has recovered it since.
 	Rewound bool `json:"rewound"`
-	// Unpublished counts the states that are known and that the stream lacks; nil until they have been
-	// compared.
-	Unpublished *int `json:"unpublished"`
-	// WaitingPurges counts the subjects with messages before their tombstone.
+	// Unpublished counts the states that are known and that the stream lacks.
+	Unpublished int `json:"unpublished"`
+	// WaitingPurges counts the removals whose earlier messages are yet to be purged.
 	WaitingPurges int         `json:"waitingPurges"`
 	Rejected      uint64      `json:"rejected"` // copies in the stream of rejected events
 	Digest        string      `json:"digest"`   // hexadecimal

@@ -11,6 +11,7 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/events/publish"
+	"example.org/registry/events/stream"
 )
 
 // Config configures Import.
@@ -53,23 +54,22 @@ func Import(ctx context.Context, cfg Config) error {
 
 // stream finds or creates the stream. It returns nil if there is none and it must not be created.
 func (c Config) stream(ctx context.Context) (jetstream.Stream, error) {
-	stream, err := c.JetStream.Stream(ctx, c.Stream)
+	found, err := c.JetStream.Stream(ctx, c.Stream)
 	switch {
-	case err == nil && stream.CachedInfo().Config.Metadata[events.MetadataDemo] != "true":
+	case err == nil && found.CachedInfo().Config.Metadata[events.MetadataDemo] != "true":
 		return nil, fmt.Errorf("--demo: the stream %s in %s is not a demonstration's; choose another --data-dir", c.Stream, c.DataDir)
 	case err == nil:
-		return stream, nil
+		return found, nil
 	case !errors.Is(err, jetstream.ErrStreamNotFound):
 		return nil, fmt.Errorf("demonstration: %w", err)
 	case !c.MayCreate:
 		return nil, nil
 	}
-	cfg := publish.StreamConfig(c.Stream, 1, c.History, events.NewEpoch())
-	cfg.Metadata[events.MetadataDemo] = "true"
-	if stream, err = c.JetStream.CreateStream(ctx, cfg); err != nil {
+	created, err := c.JetStream.CreateStream(ctx, stream.Config(c.Stream, 1, c.History, stream.Identity{Demo: true}))
+	if err != nil {
 		return nil, fmt.Errorf("demonstration: %w", err)
 	}
-	return stream, nil
+	return created, nil
 }
 
 // incomplete reports whether the stream never held a message, or its import was interrupted or is

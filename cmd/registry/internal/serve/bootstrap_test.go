@@ -3,14 +3,10 @@ package serve
 import (
 	"bytes"
 	"context"
-	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime/debug"
-	"strings"
 	"testing"
-	"time"
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -19,78 +15,55 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
+	"example.org/registry/events/stream"
 	"example.org/registry/projector"
-	"example.org/registry/projector/lineage"
 	"example.org/registry/readmodel"
 	"example.org/registry/snapshots"
-	"example.org/registry/snapshots/bucket"
 )
 
 // starting is a stream with events, the bucket beside it, and a server that has nothing saved.
 type starting struct {
 	t      *testing.T
 	js     jetstream.JetStream
-	stream jetstream.Stream
-	bucket *bucket.Bucket
+	id     stream.Identity
+	bucket *snapshots.Bucket
 	log    bytes.Buffer
-
-	acceptLoss string // of the servers
+	skip   bool // --skip-snapshots
 }
 
 func newStarting(t *testing.T) *starting {
 	js := eventstest.Connect(t, eventstest.Broker(t))
-	s := &starting{t: t, js: js, stream: eventstest.Stream(t, js), bucket: bucket.New(js, bucket.Config{})}
+	made := eventstest.Stream(t, js)
+	s := &starting{t: t, js: js, id: stream.IdentityOf(made.CachedInfo()), bucket: snapshots.NewBucket(js, 1)}
 	eventstest.Publish(t, js, eventstest.Events(50, 5)...)
 	require.NoError(t, s.bucket.Create(t.Context()))
 	return s
 }
 
-// put puts a snapshot as a server that stands at sequence seq would, after change has changed where
-// it says that it stands.
-func (s *starting) put(seq uint64, change func(*readmodel.Checkpoint)) bucket.Object {
+// put puts a snapshot as a server at a checkpoint would.
+func (s *starting) put(checkpoint uint64, id stream.Identity) snapshots.Object {
 	s.t.Helper()
-	epoch := lineage.Of(s.stream.CachedInfo()).StreamEpoch
-	at := readmodel.Checkpoint{Sequence: seq, Complete: true, Histories: []string{epoch},
-		StreamIdentity: readmodel.StreamIdentity{Stream: events.DefaultStream, StreamEpoch: epoch}}
-	if m, err := s.stream.GetMsg(s.t.Context(), seq); err == nil {
-		at.Positions = []readmodel.Position{{Sequence: seq, Time: m.Time}}
-	}
-	if change != nil {
-		change(&at)
-	}
-	store, model, err := snapshots.Open(s.t.Context(), snapshots.Config{Path: filepath.Join(s.t.TempDir(), "registry.db")})
+	store, model, err := snapshots.Open(s.t.Context(), filepath.Join(s.t.TempDir(), "registry.db"))
 	require.NoError(s.t, err)
 	defer store.Close()
-	record := readmodel.NewRenderer().Render(seq, eventstest.Entries(1, seq)[0])
-	model.Apply([]readmodel.Record{record}, seq)
-	require.NoError(s.t, store.Save(readmodel.Commit{Records: []readmodel.Record{record}, Checkpoint: at, Digest: model.Digest()}))
-	a, err := store.Archive(s.t.Context(), snapshots.ArchiveConfig{TempDir: s.t.TempDir()})
+	entry := eventstest.Entries(1, checkpoint)[0]
+	line, err := events.Encode(events.StateEvent(entry))
 	require.NoError(s.t, err)
-	defer a.Close()
-	item, err := s.bucket.Put(s.t.Context(), a.Manifest, a.Reader())
+	model.Apply([]readmodel.Record{readmodel.NewRenderer().Render(checkpoint, entry)}, checkpoint)
+	require.NoError(s.t, store.Save(snapshots.Commit{
+		States: map[events.Subject]snapshots.State{entry.Subject(): {Sequence: checkpoint, Line: line}},
+		Meta:   snapshots.Meta{Identity: id, Sequence: checkpoint, Complete: true, Digest: model.Digest().String()},
+	}))
+	made, err := s.bucket.Put(s.t.Context(), store, s.t.TempDir())
 	require.NoError(s.t, err)
-	return item
+	return made
 }
 
-// start lets a server begin in a new data directory and returns the checkpoint of the store that it
-// finds; 0 when everything is to be replayed.
-func (s *starting) start() uint64 {
-	s.t.Helper()
-	return s.startIn(s.t.TempDir())
-}
-
-func (s *starting) startIn(dir string) uint64 {
-	s.t.Helper()
-	at, err := s.try(dir)
-	require.NoError(s.t, err)
-	return at
-}
-
-// try is startIn for a server that may refuse to start.
-func (s *starting) try(dir string) (uint64, error) {
+// start lets a server begin in a data directory, and returns the checkpoint of the store that it
+// finds: 0 if everything is to be replayed.
+func (s *starting) start(dir string) (uint64, error) {
 	log := slog.New(slog.NewTextHandler(&s.log, nil))
-	cfg := Config{DataDir: dir, AcceptLoss: s.acceptLoss, Stream: events.DefaultStream, SnapshotKeep: 1, Logger: log}
-	srv := newServer(cfg)
+	srv := newServer(s.t.Context(), Config{DataDir: dir, SkipSnapshots: s.skip, Stream: events.DefaultStream, SnapshotKeep: 1, Logger: log})
 	srv.snapshots.open(s.js)
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
@@ -98,204 +71,134 @@ func (s *starting) try(dir string) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	at := store.Checkpoint().Sequence
-	return at, store.Close()
+	return store.Meta().Sequence, store.Close()
 }
 
-// An empty data directory starts from the newest good snapshot of the stream's history, wherever that
-// stands: the projector joins it with the stream, so it is not complete yet. What is of another
-// history or damaged is passed over, with the reason logged.
-func TestBootstrapPassesOver(t *testing.T) {
+func (s *starting) requireStart(dir string, checkpoint uint64) {
+	s.t.Helper()
+	got, err := s.start(dir)
+	require.NoError(s.t, err)
+	require.Equal(s.t, checkpoint, got, s.log.String())
+}
+
+// spoilNewest erases the chunks of the newest snapshot.
+func (s *starting) spoilNewest() {
+	s.t.Helper()
+	objects, err := s.js.Stream(s.t.Context(), "OBJ_"+snapshots.BucketName)
+	require.NoError(s.t, err)
+	m, err := objects.GetLastMsgForSubject(s.t.Context(), "$O."+snapshots.BucketName+".C.>")
+	require.NoError(s.t, err)
+	require.NoError(s.t, objects.DeleteMsg(s.t.Context(), m.Sequence))
+}
+
+// TestBootstrap: an empty data directory starts from the newest readable snapshot of the stream's
+// registry; the projector joins it with the stream.
+func TestBootstrap(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		put  func(s *starting)
-		at   uint64
-		says string
+		want uint64
 	}{
-		"another history": {func(s *starting) { s.put(40, func(at *readmodel.Checkpoint) { at.Histories = []string{"other"} }) }, 20, "another history"},
-		"another stream":  {func(s *starting) { s.put(40, func(at *readmodel.Checkpoint) { at.Stream = "OTHER" }) }, 20, "another history"},
-		"future":          {func(s *starting) { s.put(4000, nil) }, 4000, ""},
-		"another message": {func(s *starting) {
-			s.put(40, func(at *readmodel.Checkpoint) { at.Positions[0].Time = time.Unix(1, 0) })
-		}, 40, ""},
-		"an older one":   {func(s *starting) { s.put(15, nil) }, 15, ""},
-		"chunks missing": {func(s *starting) { s.put(40, nil); s.spoilChunks(nil) }, 20, "chunk 1"},
-		"chunks changed": {func(s *starting) { s.put(40, nil); s.spoilChunks([]byte("garbage")) }, 20, "not a snapshot"},
+		"the newest":       {func(s *starting) { s.put(15, s.id) }, 15},
+		"another registry": {func(s *starting) { s.put(40, stream.Identity{Stream: events.DefaultStream, Epoch: "other"}) }, 20},
+		"a related epoch": {func(s *starting) {
+			s.put(40, stream.Identity{Stream: events.DefaultStream, Epoch: "other", Follows: []string{s.id.Epoch}})
+		}, 40},
+		"an unreadable one": {func(s *starting) { s.put(40, s.id); s.spoilNewest() }, 20},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStarting(t)
-			s.put(10, nil)
-			s.put(20, nil)
+			s.put(10, s.id)
+			s.put(20, s.id)
 			c.put(s)
-			require.Equal(t, c.at, s.start())
-			require.Contains(t, s.log.String(), c.says)
+			s.requireStart(t.TempDir(), c.want)
 		})
 	}
 }
 
-// spoilChunks erases the chunks of the last object, and puts another in their place if there is one.
-func (s *starting) spoilChunks(other []byte) {
-	s.t.Helper()
-	objects, err := s.js.Stream(s.t.Context(), "OBJ_"+bucket.Name)
-	require.NoError(s.t, err)
-	m, err := objects.GetLastMsgForSubject(s.t.Context(), "$O."+bucket.Name+".C.>")
-	require.NoError(s.t, err)
-	require.NoError(s.t, objects.DeleteMsg(s.t.Context(), m.Sequence))
-	if other == nil {
-		return
-	}
-	_, err = s.js.PublishMsg(s.t.Context(), &nats.Msg{Subject: m.Subject, Data: other})
-	require.NoError(s.t, err)
-}
-
-// foreign puts somebody else's object into the bucket.
-func (s *starting) foreign() {
-	s.t.Helper()
-	store, err := s.js.ObjectStore(s.t.Context(), bucket.Name)
-	if err == nil {
-		_, err = store.PutString(s.t.Context(), "notes", "somebody's")
-	}
-	require.NoError(s.t, err)
-}
-
-// Where there are snapshots of the stream and none can be read, they may have what the stream lacks:
-// the server does not start, unless an operator names the stream.
-func TestBootstrapUnreadable(t *testing.T) {
+// TestBootstrapRefused: where snapshots may have what the stream lacks, the server does not start, and
+// says how it does.
+func TestBootstrapRefused(t *testing.T) {
 	t.Parallel()
-	s := newStarting(t)
-	s.put(10, nil)
-	s.spoilChunks(nil)
-	s.acceptLoss = "another"
-	s.refuses("no snapshot of the stream REGISTRY can be used")
-	s.acceptLoss = s.epoch()
-	require.Zero(t, s.start())
-	require.Contains(t, s.log.String(), "as --accept-loss says")
-}
-
-func (s *starting) epoch() string { return lineage.Of(s.stream.CachedInfo()).StreamEpoch }
-
-// refuses lets a server begin that has to say why it does not start, and with which flag it does.
-func (s *starting) refuses(why string, ways ...string) {
-	s.t.Helper()
-	_, err := s.try(s.t.TempDir())
-	for _, part := range append(ways, why, "--accept-loss ") {
-		if err == nil || !strings.Contains(err.Error(), part) {
-			s.t.Errorf("lacks %q: %v", part, err)
-		}
+	for name, c := range map[string]struct {
+		lose func(s *starting)
+		says string
+	}{
+		"no readable snapshot": {(*starting).spoilNewest, "no snapshot of the stream REGISTRY can be used"},
+		"the stream is missing": {func(s *starting) {
+			require.NoError(s.t, s.js.DeleteStream(s.t.Context(), events.DefaultStream))
+		}, "is missing, and there are snapshots of it"},
+		"the stream is empty": {func(s *starting) {
+			require.NoError(s.t, s.js.DeleteStream(s.t.Context(), events.DefaultStream))
+			eventstest.Stream(s.t, s.js)
+		}, "is empty, and there are snapshots of it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStarting(t)
+			s.put(10, s.id)
+			c.lose(s)
+			_, err := s.start(t.TempDir())
+			require.ErrorContains(t, err, c.says)
+			require.ErrorContains(t, err, "--skip-snapshots")
+			s.skip = true
+			s.requireStart(t.TempDir(), 0)
+		})
 	}
 }
 
-// A damaged store is no store: the server starts from the newest good snapshot, as often as that
-// happens, and everything that was set aside is still there.
+// TestBootstrapInPlaceOfDamage: a damaged store is renamed, and treated as missing.
 func TestBootstrapInPlaceOfDamage(t *testing.T) {
 	t.Parallel()
 	s := newStarting(t)
-	s.put(20, nil)
+	s.put(20, s.id)
 	dir := t.TempDir()
-	path := StorePath(dir)
-	for n := range 3 {
-		if n > 0 {
-			require.NoError(t, os.Truncate(path, 5000))
-		}
-		if at := s.startIn(dir); at != 20 {
-			t.Errorf("started at %d, not 20: %s", at, s.log.String())
-		}
-		if aside, err := filepath.Glob(path + ".damaged-*"); err != nil || len(aside) != n {
-			t.Errorf("after %d damaged stores: %q, %v", n, aside, err)
-		}
-	}
+	s.requireStart(dir, 20)
+	require.NoError(t, os.Truncate(StorePath(dir), 5000))
+	s.requireStart(dir, 20)
+	require.FileExists(t, StorePath(dir)+".damaged")
+	require.Contains(t, s.log.String(), "the store is damaged")
 }
 
-// A save that meets damage has the store rebuilt from the stream, while the model is served. What
-// is saved then is what a restart loads. Nobody is asked, though the memory is too small for two models.
-func TestRemake(t *testing.T) {
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1)) // of the whole process, so it runs alone
-	r := project(t)
-	path := r.cfg.storePath()
-	drained := make(chan struct{})
-	followed := make(chan error, 1)
-	damaged, empty, err := snapshots.Open(t.Context(), snapshots.Config{Path: path})
-	require.NoError(t, err)
-	current := start(r.newGeneration(damaged, r.watched(damaged), empty, damaged.Checkpoint(), 0))
-	r.live.show(current.generation)
-	go func() { followed <- r.follow(drained, current) }()
-	publish := func(n int, seed uint64) uint64 {
-		seq := eventstest.Publish(t, r.js, eventstest.Events(n, seed)...)
-		eventstest.Until(t, func() bool { return r.live.current().store.Checkpoint().Sequence == seq })
-		return seq
-	}
-	publish(300, 1)
-	file, err := os.ReadFile(path)
-	require.NoError(t, err)
-	clear(file[2*os.Getpagesize():]) // the pages of a file that is open, in place
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	require.NoError(t, err)
-	_, err = f.WriteAt(file, 0)
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
-	seq := publish(50, 2)
-	if r.live.current().store == damaged {
-		t.Error("saved without another store")
-	}
-	digest := r.live.View().Digest()
-	close(drained)
-	require.NoError(t, errors.Join(<-followed, r.live.current().store.Close()))
-	store, model, err := snapshots.Open(t.Context(), snapshots.Config{Path: path})
-	require.NoError(t, err)
-	defer store.Close()
-	if store.Checkpoint().Sequence != seq || model.Digest() != digest {
-		t.Errorf("a restart loads %d with %s, not %d with %s", store.Checkpoint().Sequence, model.Digest(), seq, digest)
-	}
-}
-
-// Without a bucket there is nothing to start from, and without a stream that has snapshots the server
-// does not start: the message names the way back, and what it takes.
-func TestBootstrapWithNothing(t *testing.T) {
+// TestBootstrapWaits: without a store the server waits for a broker that does not answer, and says what
+// it waits for; stopping ends it.
+func TestBootstrapWaits(t *testing.T) {
 	t.Parallel()
-	s := newStarting(t)
-	s.foreign()
-	require.Zero(t, s.start())
-	name := s.put(20, nil).Name
-	require.NoError(t, s.js.DeleteStream(t.Context(), events.DefaultStream))
-	ways := []string{"registry recover " + name, "--tombstones FILE", "--without-tombstones"}
-	s.refuses("is missing, and there are snapshots of it", append(ways, "--create-stream", "--accept-loss "+s.epoch())...)
-	s.acceptLoss = s.epoch()
-	require.Zero(t, s.start())
-	stream, err := s.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: events.DefaultStream, Subjects: []string{events.StreamSubjects}, Metadata: map[string]string{events.MetadataEpoch: "another"}})
+	away, err := nats.Connect("nats://127.0.0.1:1", projector.ConnectOptions()...)
 	require.NoError(t, err)
-	s.stream = stream
-	s.refuses("is empty, and there are snapshots of it", append(ways, "--accept-loss another")...)
-	s.acceptLoss = "another"
-	require.Zero(t, s.start())
-	require.Contains(t, s.log.String(), "serving an empty one, as --accept-loss says")
-	s.acceptLoss = ""
-	require.NoError(t, s.js.DeleteObjectStore(t.Context(), bucket.Name))
-	require.Zero(t, s.start())
+	t.Cleanup(away.Close)
+	for name, nc := range map[string]*nats.Conn{
+		"the broker is away":             away,
+		"the stream has no leader":       eventstest.LonelyNode(t, "").Conn(),
+		"the snapshots cannot be listed": blindConn(t),
+	} {
+		t.Run(name, func(t *testing.T) {
+			js, err := jetstream.New(nc)
+			require.NoError(t, err)
+			srv := newServer(t.Context(), Config{DataDir: t.TempDir(), Stream: events.DefaultStream, SnapshotKeep: 1, Logger: discard()})
+			srv.snapshots.open(js)
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- srv.bootstrap(ctx, through(js)) }()
+			const waiting = "nothing is saved here; waiting for the broker: "
+			eventstest.Until(t, func() bool { return len(srv.live.readiness().Reason) > len(waiting) })
+			require.Contains(t, srv.live.readiness().Reason, waiting)
+			cancel()
+			require.ErrorIs(t, <-ended, context.Canceled)
+		})
+	}
 }
 
-// While the broker is away it is waited for, and its absence is why nothing is answered; stopping
-// ends it.
-func TestBootstrapWithoutBroker(t *testing.T) {
-	t.Parallel()
-	nc, err := nats.Connect("nats://127.0.0.1:1", projector.ConnectOptions()...)
-	require.NoError(t, err)
-	defer nc.Close()
-	waits(t, nc, "cannot be reached", "")
-}
-
-// Without its snapshots nothing tells whether a stream has lost anything: a server waits until they
-// can be listed.
-func TestBootstrapWithoutSnapshots(t *testing.T) {
-	t.Parallel()
-	denied := &natsserver.SubjectPermission{Deny: []string{"$JS.API.STREAM.*.OBJ_" + bucket.Name}}
+// blindConn connects to a broker with a stream, as a user who may not read the bucket.
+func blindConn(t *testing.T) *nats.Conn {
+	t.Helper()
+	denied := &natsserver.SubjectPermission{Deny: []string{"$JS.API.STREAM.*.OBJ_" + snapshots.BucketName}}
 	srv := eventstest.Server(t, &natsserver.Options{JetStream: true, StoreDir: t.TempDir(), Users: []*natsserver.User{
 		{Username: "all", Password: "all"}, {Username: "blind", Password: "blind", Permissions: &natsserver.Permissions{Publish: denied}}}})
-	if !srv.ReadyForConnections(patience) {
-		t.Fatal("the broker does not start")
-	}
+	require.True(t, srv.ReadyForConnections(patience), "the broker starts")
 	connect := func(user string) *nats.Conn {
-		nc, err := nats.Connect(srv.ClientURL(), nats.UserInfo(user, user))
+		nc, err := nats.Connect(srv.ClientURL(), nats.UserInfo(user, user), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 		require.NoError(t, err)
 		t.Cleanup(nc.Close)
 		return nc
@@ -303,13 +206,7 @@ func TestBootstrapWithoutSnapshots(t *testing.T) {
 	js, err := jetstream.New(connect("all"))
 	require.NoError(t, err)
 	eventstest.Stream(t, js)
-	waits(t, connect("blind"), "does not answer about the stream or its snapshots", "--accept-loss")
-}
-
-// A node that knows no leader of the stream is a broker that is away: what it knows may be old.
-func TestBootstrapWithoutLeader(t *testing.T) {
-	t.Parallel()
-	waits(t, eventstest.LonelyNode(t, "").Conn(), "does not answer about the stream", "leader")
+	return connect("blind")
 }
 
 // through returns a channel that has the connection which bootstrap waits for.
@@ -317,45 +214,4 @@ func through(js jetstream.JetStream) <-chan jetstream.JetStream {
 	connected := make(chan jetstream.JetStream, 1)
 	connected <- js
 	return connected
-}
-
-// waits says whether a server with nothing saved waits for the broker, with why in the log, until
-// it is stopped, and part of the reason in its readiness.
-func waits(t *testing.T, nc *nats.Conn, why, part string) {
-	t.Helper()
-	said := make(logLines, 1)
-	srv := newServer(Config{DataDir: t.TempDir(), Stream: events.DefaultStream, SnapshotKeep: 1, Logger: slog.New(slog.NewTextHandler(said, nil))})
-	js, err := jetstream.New(nc)
-	require.NoError(t, err)
-	srv.snapshots.open(js)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- srv.bootstrap(ctx, through(js)) }()
-	select {
-	case line := <-said:
-		if !strings.Contains(line, "waiting for it") || !strings.Contains(line, why) {
-			t.Error(line)
-		}
-	case err := <-ended:
-		cancel()
-		t.Fatal("ended without a broker: ", err)
-	case <-time.After(patience):
-		t.Error("nothing is said")
-	}
-	eventstest.Until(t, func() bool { // says why, too
-		reason := srv.live.readiness().Reason
-		return strings.Contains(reason, "waiting for the broker") && strings.Contains(reason, part)
-	})
-	cancel()
-	if err := <-ended; err == nil {
-		t.Error("ended without a broker")
-	}
-}
-
-// logLines hands on what is logged.
-type logLines chan string
-
-func (l logLines) Write(line []byte) (int, error) {
-	l <- string(line)
-	return len(line), nil
 }

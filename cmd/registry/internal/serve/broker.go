@@ -10,7 +10,6 @@ import (
 
 	"example.org/registry/cmd/registry/internal/task"
 	"example.org/registry/events/broker"
-	"example.org/registry/events/failpoint"
 	"example.org/registry/httpapi/wire"
 	"example.org/registry/projector"
 )
@@ -33,10 +32,7 @@ func (s *server) connect() (js jetstream.JetStream, stop func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if js, err = jetstream.New(nc); err == nil {
-		err = failpoint.Hit("start/connected")
-	}
-	if err != nil {
+	if js, err = jetstream.New(nc); err != nil {
 		stop()
 		return nil, nil, fmt.Errorf("broker: %w", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync/atomic"
 	"time"
 
@@ -13,57 +12,12 @@ import (
 
 	"example.org/registry/cmd/registry/internal/cli"
 	"example.org/registry/events"
-	"example.org/registry/events/leader"
+	"example.org/registry/events/stream"
 	"example.org/registry/httpapi"
 	"example.org/registry/httpapi/admin"
 	"example.org/registry/projector"
-	"example.org/registry/projector/recovery"
 	"example.org/registry/readmodel"
-	"example.org/registry/readmodel/ranked"
-	"example.org/registry/snapshots"
 )
-
-// generation is a read model with everything that belongs to it. Its fields never change; a rebuild
-// makes another generation.
-type generation struct {
-	model     *readmodel.Model
-	store     *snapshots.Store     // nil during the load of the saved state
-	projector *projector.Projector // nil until there is a connection to the broker
-	ranked    *ranked.Engine       // nil without ranked search
-
-	replaced context.Context // ends when another generation is shown
-	replace  context.CancelFunc
-}
-
-func newGeneration(g generation) *generation {
-	g.replaced, g.replace = context.WithCancel(context.Background())
-	return &g
-}
-
-// progress returns the projector's progress, or false if there is no projector.
-func (g *generation) progress() (projector.Progress, bool) {
-	if g.projector == nil {
-		return projector.Progress{}, false
-	}
-	return g.projector.Progress(), true
-}
-
-// await waits for a sequence of this generation. It fails if another one is shown first.
-func (g *generation) await(ctx context.Context, seq uint64) (*readmodel.View, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(g.replaced, cancel)()
-	return g.model.Await(ctx, seq)
-}
-
-// rankedState returns the sequence that the index of ranked search covers, 0 if there is none, and
-// its problem.
-func (g *generation) rankedState() (sequence uint64, trouble string) {
-	if g.ranked == nil {
-		return 0, ""
-	}
-	return g.ranked.Sequence(), g.ranked.Problem()
-}
 
 // live is the listeners' access to the process while it starts, runs and stops. Any goroutine may
 // use it; each part is set once it exists.
@@ -74,7 +28,7 @@ type live struct {
 	brokerURL     atomic.Pointer[string]        // of the embedded broker; nil or empty without a listener
 	brokerProblem atomic.Pointer[string]        // of the embedded broker; nil if none
 	unreachable   atomic.Pointer[cli.Diagnosis] // of the external broker; nil while connected
-	stream        atomic.Pointer[leader.Stream] // nil until there is a connection, which may be down
+	stream        atomic.Pointer[stream.Stream] // nil until there is a connection, which may be down
 	requests      atomic.Pointer[func() uint64] // returns the number of requests; nil until the listeners serve
 	starting      atomic.Pointer[string]        // the current step before there is a projector; if nil, see startReason
 	stopping      atomic.Bool
@@ -183,20 +137,17 @@ func (l *live) projection() admin.Projection {
 		doc.LastError = new(l.startReason())
 		return doc
 	}
-	doc.Stream, doc.Epoch, doc.StreamCreated = p.Stream, p.StreamEpoch, p.StreamCreated
+	doc.Stream, doc.Epoch = p.Stream, p.Epoch
 	doc.LastSequence = p.LastSequence
 	doc.Lag, doc.LagSeconds, doc.CaughtUp = p.Lag, p.LagSeconds, p.CaughtUp
 	doc.Rejected, doc.SnapshotSequence = p.Rejected, p.Saved
-	doc.WaitingPurges = p.SubjectsNotErased
-	if doc.Rewound = p.Rewound; p.Compared {
-		doc.Unpublished = &p.Unpublished
-	}
-	if p.FrozenBy != "" {
-		doc.Frozen = &p.FrozenBy
+	doc.WaitingPurges, doc.Rewound, doc.Unpublished = p.WaitingPurges, p.Rewound, p.Unpublished
+	if p.Frozen != "" {
+		doc.Frozen = &p.Frozen
 	}
 	ranked, rankedTrouble := g.rankedState()
 	doc.RankedSequence = min(ranked, doc.Checkpoint)
-	if trouble := cmp.Or(l.lastError(p.Frozen(), p.LastError), l.problem(), rankedTrouble); trouble != "" {
+	if trouble := cmp.Or(l.problem(), l.lastError(p.Frozen != "", p.LastError), rankedTrouble); trouble != "" {
 		doc.LastError = &trouble
 	}
 	return doc
@@ -205,14 +156,14 @@ func (l *live) projection() admin.Projection {
 // database returns nil if the store can be read and written and the stream answers. It checks both
 // concurrently; ctx bounds the request to the stream.
 func (l *live) database(ctx context.Context) error {
-	g, stream := l.current(), l.stream.Load()
+	g, at := l.current(), l.stream.Load()
 	p, running := g.progress()
 	switch {
-	case stream == nil || !running:
+	case at == nil || !running:
 		return errors.New(l.startReason())
 	case !p.Connected:
 		return errors.New("the broker is away")
-	case p.Frozen():
+	case p.Frozen != "":
 		return errors.New("frozen: " + p.LastError)
 	case l.problem() != "":
 		return errors.New(l.problem())
@@ -225,55 +176,18 @@ func (l *live) database(ctx context.Context) error {
 		return nil
 	})
 	group.Go(func() error {
-		if _, err := stream.Info(ctx); err != nil {
-			return fmt.Errorf("stream %s: %w", stream.Name, err)
+		if _, err := at.Info(ctx); err != nil {
+			return fmt.Errorf("stream %s: %w", at.Name, err)
 		}
 		return nil
 	})
 	return group.Wait()
 }
 
-// recordsWithin bounds the wait for the requested sequence.
-const recordsWithin = 10 * time.Second
-
-// records returns the content of GET /records: every record of one generation at one sequence,
-// which is at least atLeast.
-func (l *live) records(ctx context.Context, atLeast uint64) (admin.Records, error) {
-	ctx, cancel := context.WithTimeout(ctx, recordsWithin)
-	defer cancel()
-	if p, _ := l.progress(); !p.CaughtUp {
-		return admin.Records{}, admin.Unavailable("the read model has not caught up with the stream yet")
-	} else if p.Frozen() && p.Checkpoint < atLeast {
-		return admin.Records{}, admin.Unavailable("frozen: " + p.LastError)
-	}
-	if _, err := l.Await(ctx, atLeast); err != nil {
-		return admin.Records{}, admin.Unavailable("the server has not reached this sequence yet; try again")
-	}
-	g := l.current()
-	p, _ := g.progress()
-	all := admin.Records{Stream: p.Stream, Epoch: p.StreamEpoch}
-	g.projector.Inspect(func(m *readmodel.Model) { all.Inventory = m.Inventory() })
-	return all, nil
-}
-
 // known returns the greatest revision that is known of a subject, or 0.
-func (l *live) known(k events.Subject) (revision int64) {
+func (l *live) known(k events.Subject) int64 {
 	if g := l.current(); g.projector != nil {
-		g.projector.Inspect(func(m *readmodel.Model) { revision = m.Known(k) })
+		return g.projector.Known(k)
 	}
-	return revision
-}
-
-// tombstones returns the content of GET /tombstones. Before the model has caught up it fails: a
-// partial response would look complete and could cause an entry to be listed again.
-func (l *live) tombstones() (write func(io.Writer) error, err error) {
-	if p, _ := l.progress(); !p.CaughtUp {
-		return nil, admin.Unavailable("the read model has not caught up with the stream yet")
-	}
-	v := l.current().model.View()
-	t := recovery.Tombstones{Histories: l.current().projector.Checkpoint().Histories, Time: time.Now().UTC().Truncate(time.Millisecond)}
-	for _, s := range v.Withdrawn() {
-		t.Removals = append(t.Removals, s.Data)
-	}
-	return t.Write, nil
+	return 0
 }

@@ -15,7 +15,7 @@ import (
 
 	"example.org/registry/events/broker"
 	"example.org/registry/events/eventstest"
-	"example.org/registry/events/leader"
+	"example.org/registry/events/stream"
 	"example.org/registry/projector"
 	"example.org/registry/readmodel"
 	"example.org/registry/snapshots"
@@ -46,7 +46,7 @@ func TestReasonAtStart(t *testing.T) {
 	l.starting.Store(new("nothing is saved here"))
 	want("nothing is saved here")
 	l.starting.Store(nil)
-	store, model, err := snapshots.Open(t.Context(), snapshots.Config{Path: filepath.Join(t.TempDir(), "registry.db")})
+	store, model, err := snapshots.Open(t.Context(), filepath.Join(t.TempDir(), "registry.db"))
 	require.NoError(t, err)
 	defer store.Close()
 	l.show(newGeneration(generation{model: model, store: store}))
@@ -95,26 +95,30 @@ type projecting struct {
 // project starts a projection as serve does, and waits until it has caught up.
 func project(t *testing.T) projecting {
 	t.Helper()
-	r := projecting{broker: eventstest.Broker(t), server: newServer(Config{Stream: "REGISTRY", DataDir: t.TempDir(), Logger: discard()})}
+	r := projecting{broker: eventstest.Broker(t), server: newServer(t.Context(), Config{Stream: "REGISTRY", DataDir: t.TempDir(), StreamReplicas: 1, StreamHistory: 5, Logger: discard()})}
 	nc, err := nats.Connect(r.broker.ClientURL(), projector.ConnectOptions()...)
 	require.NoError(t, err)
 	t.Cleanup(nc.Close)
-	store, model, err := snapshots.Open(t.Context(), snapshots.Config{Path: filepath.Join(t.TempDir(), "registry.db")})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = store.Close() }) // a test may have closed it
 	if err := r.live.database(t.Context()); err == nil {
 		t.Error("well before anything is open")
 	}
 	js, err := jetstream.New(nc)
 	require.NoError(t, err)
-	r.live.stream.Store(&leader.Stream{JS: js, Name: "REGISTRY"})
-	p := projector.New(projector.Config{JetStream: r.live.stream.Load().JS, Stream: "REGISTRY", Replicas: 1, History: 5, Model: model, Store: store, Saved: store.Checkpoint()})
-	r.live.show(newGeneration(generation{model: model, store: store, projector: p}))
-	r.store, r.js = store, r.live.stream.Load().JS
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- p.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-done })
+	r.live.stream.Store(&stream.Stream{JS: js, Name: "REGISTRY"})
+	store, model, err := snapshots.Open(t.Context(), r.cfg.storePath())
+	require.NoError(t, err)
+	first := r.firstGeneration(model, store)
+	first.start()
+	r.live.show(first)
+	r.store, r.js = store, js
+	t.Cleanup(func() { // a test may have closed the store
+		g := r.live.current()
+		if err := g.stop(r.log); err != nil {
+			t.Error(err)
+		}
+		_ = g.store.Close()
+	})
+	p := first.projector
 	eventstest.Until(t, func() bool { now := p.Progress(); return now.CaughtUp && now.Connected })
 	return r
 }
@@ -156,7 +160,7 @@ func TestDatabaseWhileFrozen(t *testing.T) {
 	r := project(t)
 	r.loseStream(t)
 	eventstest.Stream(t, r.js)
-	eventstest.Until(t, func() bool { p, _ := r.live.progress(); return p.Frozen() })
+	eventstest.Until(t, func() bool { p, _ := r.live.progress(); return p.Frozen != "" })
 	if err := r.live.database(t.Context()); err == nil || !strings.Contains(err.Error(), "frozen") {
 		t.Errorf("%v", err)
 	}

@@ -3,7 +3,6 @@ package serve
 import (
 	"math"
 	"runtime/debug"
-	"runtime/metrics"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
@@ -47,12 +46,4 @@ func answerMemory() int64 {
 		return 0
 	}
 	return max(memory/answerShare, MinAnswerMemory)
-}
-
-// liveHeap returns the bytes that the last collection found alive, nearly all of them the read
-// model's.
-func liveHeap() uint64 {
-	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(sample)
-	return sample[0].Value.Uint64()
 }

@@ -96,7 +96,7 @@ func families() []metric {
 		func(s scrape) float64 { return oneIf(s.progress.Connected) })
 	add("frozen", gauge, "1 while nothing is applied, since the stream is missing or another registry's.", func(s scrape, emit func(float64, ...string)) {
 		for _, reason := range []string{projector.FrozenMissing, projector.FrozenForeign} {
-			emit(oneIf(s.progress.FrozenBy == reason), reason)
+			emit(oneIf(s.progress.Frozen == reason), reason)
 		}
 	}, "reason")
 	always("rewound", gauge, "1 since the stream came back in an older state, until a new history begins.",
@@ -119,7 +119,7 @@ func families() []metric {
 	running("rejected_events", gauge, "Copies of rejected events in their stream.",
 		func(p projector.Progress) float64 { return float64(p.Rejected) })
 	running("subjects_not_erased", gauge, "Subjects that have a tombstone and messages before it, which are yet to be erased.",
-		func(p projector.Progress) float64 { return float64(p.SubjectsNotErased) })
+		func(p projector.Progress) float64 { return float64(p.WaitingPurges) })
 	running("events_superseded_total", counter, "Events that this process has passed over, since a state with a greater revision was known.",
 		func(p projector.Progress) float64 { return float64(p.Superseded) })
 	running("removals_unheeded_total", counter, "Removals that this process has rejected, since a state with a greater revision is shown.",
@@ -161,7 +161,7 @@ func families() []metric {
 		})
 	}
 	newest("sequence", "Stream sequence of the newest snapshot in the object store that this process knows of.",
-		func(n snapshotNumbers) float64 { return float64(n.newest.Manifest.Sequence) })
+		func(n snapshotNumbers) float64 { return float64(n.newest.Header.Sequence) })
 	newest("age_seconds", "Age of that snapshot in seconds, by this machine's clock.",
 		func(n snapshotNumbers) float64 { return max(0, time.Since(n.newest.Time).Seconds()) })
 	newest("timestamp_seconds", "When it was complete, by the broker's clock, in seconds since 1970.",

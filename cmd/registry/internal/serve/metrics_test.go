@@ -16,7 +16,7 @@ import (
 // What /metrics shows in the end, of all rooms together: each with a help text and a name by
 // Prometheus's conventions.
 func TestMetricsOfAllRooms(t *testing.T) {
-	s := newServer(Config{Logger: discard(), LostLines: noLosses})
+	s := newServer(t.Context(), Config{Logger: discard(), LostLines: noLosses})
 	model := readmodel.New()
 	s.live.show(newGeneration(generation{model: model, projector: projector.New(projector.Config{Model: model})}))
 	public, operators, err := s.handlers(s.cfg.Public)

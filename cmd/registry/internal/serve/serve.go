@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -16,8 +17,7 @@ import (
 	"example.org/registry/cmd/registry/internal/cli"
 	"example.org/registry/cmd/registry/internal/demo"
 	"example.org/registry/cmd/registry/internal/task"
-	"example.org/registry/events/failpoint"
-	"example.org/registry/events/leader"
+	"example.org/registry/events/stream"
 	"example.org/registry/httpapi"
 	"example.org/registry/readmodel"
 	"example.org/registry/readmodel/indexing"
@@ -42,9 +42,9 @@ type Config struct {
 	EmbeddedAddr, EmbeddedConfig string          // of the embedded broker; config may be empty
 	Stream                       string          // required
 	StreamReplicas               int             // of a created stream
-	AcceptLoss                   string          // epoch of the stream to start from without what is known to be missing; may be empty
 	StreamHistory                int             // messages kept for each subject in a created stream; 0 keeps all
 
+	SkipSnapshots bool          // start without those that cannot be used
 	SnapshotEvery time.Duration // 0 makes only snapshots that an operator requests
 	SnapshotKeep  int
 	RankedIndex   bool
@@ -105,10 +105,8 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if info, err := os.Stat(cfg.DataDir); err == nil && info.Mode().Perm()&0o027 != 0 {
 		cfg.Logger.Warn("others may look into the data directory, or its group write there; chmod 750 ends that", "path", cfg.DataDir, "mode", info.Mode().Perm().String())
 	}
-	if err := failpoint.Hit("start/locked"); err != nil {
-		return err
-	}
-	s := newServer(cfg)
+	s := newServer(ctx, cfg)
+	defer s.cancel()
 	if s.listeners, err = listen(cfg); err != nil {
 		return err
 	}
@@ -123,15 +121,18 @@ type server struct {
 	live      *live
 	health    *httpapi.Health
 	snapshots *snapshotter
-	pacer     *indexing.Pacer       // of ranked search and archives
-	rebuilds  *rebuilds             // operators' requests
-	damaged   chan *snapshots.Store // holds one that a save has found damaged
+	pacer     *indexing.Pacer // of the indexes
 	listeners listeners
 	listening chan struct{} // closed once that is logged
+
+	ctx        context.Context // ends when the process is to stop
+	cancel     context.CancelFunc
+	rebuilding sync.Mutex // held while a generation is replaced, or stopped for good
 }
 
-func newServer(cfg Config) *server {
-	s := &server{cfg: cfg, log: cfg.Logger, live: newLive(), rebuilds: newRebuilds(), damaged: make(chan *snapshots.Store, 1), listening: make(chan struct{})}
+func newServer(ctx context.Context, cfg Config) *server {
+	s := &server{cfg: cfg, log: cfg.Logger, live: newLive(), listening: make(chan struct{})}
+	s.ctx, s.cancel = context.WithCancel(ctx)
 	s.pacer = &indexing.Pacer{Busy: s.live.busy()}
 	s.health = &httpapi.Health{
 		Reader:       s.live,
@@ -139,7 +140,7 @@ func newServer(cfg Config) *server {
 		MaxStaleness: cfg.MaxStaleness,
 		MinEntries:   cfg.MinEntries,
 	}
-	s.snapshots = newSnapshotter(s.live, s.pacer, cfg)
+	s.snapshots = newSnapshotter(s.live, cfg)
 	return s
 }
 
@@ -167,12 +168,6 @@ func (s *server) run(ctx context.Context) error {
 // handlers have drained, so that they have a running projector to their end. It then closes
 // everything in reverse.
 func (s *server) project(ctx context.Context, drained <-chan struct{}) (err error) {
-	if err := failpoint.Hit("start/before-load"); err != nil {
-		return err
-	}
-	if err := snapshots.RemoveLeftovers(s.cfg.storePath(), s.log); err != nil {
-		return err
-	}
 	var store *snapshots.Store
 	var model *readmodel.Model
 	connected := make(chan jetstream.JetStream, 1)
@@ -197,36 +192,21 @@ func (s *server) project(ctx context.Context, drained <-chan struct{}) (err erro
 		s.live.current().model.Close()
 		err = errors.Join(err, s.live.current().store.Close())
 	}()
-	s.live.stream.Store(&leader.Stream{JS: js, Name: s.cfg.Stream})
-	saved := store.Checkpoint()
+	s.live.stream.Store(&stream.Stream{JS: js, Name: s.cfg.Stream})
 	if s.cfg.Demo {
 		s.live.starting.Store(new("importing the demonstration"))
 		err := demo.Import(ctx, demo.Config{JetStream: js, Stream: s.cfg.Stream, History: s.cfg.StreamHistory,
-			DataDir: s.cfg.DataDir, Day: time.Now(), MayCreate: saved.StreamEpoch == "" && store.Owed() == nil, Logger: s.log})
+			DataDir: s.cfg.DataDir, Day: time.Now(), MayCreate: store.Meta().Epoch == "", Logger: s.log})
 		s.live.starting.Store(nil)
 		if err != nil {
 			return err
 		}
 	}
-	first := s.newGeneration(store, s.watched(store), model, saved, 0)
+	first := s.firstGeneration(model, store)
+	first.start()
 	s.live.show(first)
+	first.startIndexing(s)
 	making := task.Go(ctx, s.snapshots.run)
 	defer making.Stop()
-	return s.follow(drained, start(first))
-}
-
-// load loads the store and shows its model. If no store loads, it restores one from a snapshot, if
-// there is one. Only for that does it wait, through connected, until the broker can be asked.
-func (s *server) load(ctx context.Context, connected <-chan jetstream.JetStream) (*snapshots.Store, *readmodel.Model, error) {
-	if err := emptyDir(s.cfg.temporaryDir()); err != nil {
-		return nil, nil, fmt.Errorf("data directory: %w", err)
-	}
-	store, model, err := snapshots.Open(ctx, snapshots.Config{Path: s.cfg.storePath(), Logger: s.log, Restore: func(ctx context.Context) error {
-		return s.bootstrap(ctx, connected)
-	}})
-	if err != nil {
-		return nil, nil, err
-	}
-	s.live.show(newGeneration(generation{model: model, store: store}))
-	return store, model, nil
+	return s.follow(drained)
 }

@@ -1,0 +1,64 @@
+package stream
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events"
+)
+
+// MaxFollows bounds the epochs that a stream, a store or a snapshot follows.
+const MaxFollows = 100
+
+// Identity says which registry a stream, a store or a snapshot is of.
+type Identity struct {
+	Stream  string   `json:"stream"` // its name
+	Epoch   string   `json:"epoch"`
+	Follows []string `json:"follows,omitempty"` // earlier epochs of the same registry, the newest first
+	Demo    bool     `json:"demo,omitempty"`    // it is the demonstration's
+}
+
+// IdentityOf returns the identity in a stream's metadata. A stream without an epoch has its creation
+// time for one.
+func IdentityOf(info *jetstream.StreamInfo) Identity {
+	metadata := info.Config.Metadata
+	epoch := metadata[events.MetadataEpoch]
+	if epoch == "" {
+		epoch = strconv.FormatInt(info.Created.UnixNano(), 10)
+	}
+	return Identity{
+		Stream:  info.Config.Name,
+		Epoch:   epoch,
+		Follows: strings.Fields(metadata[events.MetadataFollows]),
+		Demo:    metadata[events.MetadataDemo] == "true",
+	}
+}
+
+// Has reports whether an epoch is the identity's own, or one that it follows.
+func (i Identity) Has(epoch string) bool {
+	return i.Epoch == epoch || slices.Contains(i.Follows, epoch)
+}
+
+// Related reports whether two identities are of one registry: they have an epoch in common.
+func (i Identity) Related(o Identity) bool {
+	return i.Epoch != "" && o.Has(i.Epoch) || slices.ContainsFunc(i.Follows, o.Has)
+}
+
+// Epochs returns the identity's epoch and those that it follows.
+func (i Identity) Epochs() []string { return append([]string{i.Epoch}, i.Follows...) }
+
+// Follow returns what an epoch follows: all epochs of others, without itself and repetitions, at
+// most MaxFollows.
+func Follow(epoch string, others ...Identity) (follows []string) {
+	for _, other := range others {
+		for _, earlier := range other.Epochs() {
+			if earlier != "" && earlier != epoch && !slices.Contains(follows, earlier) && len(follows) < MaxFollows {
+				follows = append(follows, earlier)
+			}
+		}
+	}
+	return follows
+}

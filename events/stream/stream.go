@@ -1,0 +1,214 @@
+// Package stream makes single requests about the event stream, and has its configuration and its
+// identity.
+//
+// The stream's leader answers every request: a replica that lags would say "no message" of a message
+// that exists. No request is sent while disconnected, and none takes longer than RequestTimeout.
+//
+//	stream.go    Stream: Info, Message, PurgeBefore
+//	config.go    Config, RejectedConfig
+//	identity.go  Identity: the epoch of a stream, and those that it follows
+package stream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events"
+	"example.org/registry/events/natserr"
+)
+
+// RequestTimeout bounds one request to the broker.
+const RequestTimeout = 2 * time.Second
+
+// publishTimeout bounds the wait for an acknowledgment, for which a broker syncs its disk.
+const publishTimeout = 5 * RequestTimeout
+
+// Reasons for the lack of a reply, besides the errors of natserr.
+var (
+	// ErrNotConnected means that there is no connection, so that a request would only wait.
+	ErrNotConnected = errors.New("not connected")
+
+	// ErrLeaderless means that the reply came from a node that only knows an earlier state of the
+	// stream.
+	ErrLeaderless = errors.New("the stream has no leader: too few nodes of the broker's cluster are up and connected")
+
+	// ErrNoMessage means that the stream does not hold such a message.
+	ErrNoMessage = errors.New("no such message")
+)
+
+// Stream is a stream as its leader knows it. Any goroutine may call its methods.
+type Stream struct {
+	JS   jetstream.JetStream
+	Name string
+}
+
+// Info returns the stream's configuration and state. The error is jetstream.ErrStreamNotFound, or
+// the reason for the lack of a reply.
+func (s Stream) Info(ctx context.Context) (*jetstream.StreamInfo, error) {
+	nc := s.JS.Conn()
+	if !nc.IsConnected() {
+		return nil, ErrNotConnected
+	}
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	defer cancel()
+
+	found, err := s.JS.Stream(ctx, s.Name)
+	if err != nil {
+		return nil, natserr.Explain(nc, err, s.prefix()+"STREAM.INFO."+s.Name)
+	}
+	info := found.CachedInfo()
+	if info.Cluster != nil && info.Cluster.Leader == "" {
+		return nil, ErrLeaderless
+	}
+	return info, nil
+}
+
+// Message is a message as its stream stores it.
+type Message struct {
+	Subject  string
+	Sequence uint64
+	Time     time.Time   // when the broker stored it
+	Header   nats.Header // nil also where it does not decode: the client library delivers the message without it
+	Data     []byte
+}
+
+// Event returns the event that the message carries, or the reason to reject it, an *events.Error. Every
+// reader of events uses it, so that all take the same messages for events.
+func (m *Message) Event() (events.Event, error) {
+	if err := events.CheckHeaders(m.Header); err != nil {
+		return events.Event{}, err
+	}
+	e, err := events.DecodeMessage(m.Subject, m.Data)
+	if err != nil && events.IsBinaryMode(m.Header) {
+		err = events.ErrBinaryMode
+	}
+	return e, err
+}
+
+// request is the request of STREAM.MSG.GET.
+type request struct {
+	Sequence uint64 `json:"seq,omitempty"`
+	Next     string `json:"next_by_subj,omitempty"`
+	Last     string `json:"last_by_subj,omitempty"`
+}
+
+// Message returns the message at a sequence, or ErrNoMessage.
+func (s Stream) Message(ctx context.Context, sequence uint64) (Message, error) {
+	return s.get(ctx, request{Sequence: sequence})
+}
+
+// NextMessage returns the first message at or after a sequence, or ErrNoMessage.
+func (s Stream) NextMessage(ctx context.Context, sequence uint64) (Message, error) {
+	return s.get(ctx, request{Sequence: sequence, Next: ">"})
+}
+
+// LastMessage returns the last message on a subject, or ErrNoMessage.
+func (s Stream) LastMessage(ctx context.Context, subject string) (Message, error) {
+	return s.get(ctx, request{Last: subject})
+}
+
+// get asks for one message. The reply is JSON, so no header that a publisher has stored is taken
+// for the broker's own.
+func (s Stream) get(ctx context.Context, r request) (Message, error) {
+	var reply json.RawMessage
+	if err := s.ask(ctx, "STREAM.MSG.GET", r, &reply); err != nil {
+		return Message{}, err
+	}
+	m, err := parseMessage(reply)
+	if err != nil && !errors.Is(err, ErrNoMessage) {
+		return Message{}, fmt.Errorf("a message of the stream %s: %w", s.Name, err)
+	}
+	return m, err
+}
+
+// parseMessage reads the reply of STREAM.MSG.GET.
+func parseMessage(reply []byte) (Message, error) {
+	var r struct {
+		Error   *jetstream.APIError `json:"error"`
+		Message struct {
+			Subject  string    `json:"subject"`
+			Sequence uint64    `json:"seq"`
+			Header   []byte    `json:"hdrs"`
+			Data     []byte    `json:"data"`
+			Time     time.Time `json:"time"`
+		} `json:"message"`
+	}
+	if err := json.Unmarshal(reply, &r); err != nil {
+		return Message{}, err
+	}
+	if r.Error != nil && r.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound {
+		return Message{}, ErrNoMessage
+	}
+	if r.Error != nil {
+		return Message{}, r.Error
+	}
+
+	m := Message{Subject: r.Message.Subject, Sequence: r.Message.Sequence, Time: r.Message.Time, Data: r.Message.Data}
+	if header, err := nats.DecodeHeadersMsg(r.Message.Header); err == nil {
+		m.Header = header
+	}
+	return m, nil
+}
+
+// PurgeBefore deletes the messages on a subject before a sequence.
+func (s Stream) PurgeBefore(ctx context.Context, subject string, sequence uint64) error {
+	var reply struct {
+		Error *jetstream.APIError `json:"error"`
+	}
+	err := s.ask(ctx, "STREAM.PURGE", jetstream.StreamPurgeRequest{Subject: subject, Sequence: sequence}, &reply)
+	if err == nil && reply.Error != nil {
+		return reply.Error
+	}
+	return err
+}
+
+// PublishAfter stores an event's JSON if the last message on its subject has a sequence. Otherwise
+// the error is a conflict (natserr.IsConflict).
+func (s Stream) PublishAfter(ctx context.Context, subject string, payload []byte, last uint64) error {
+	nc := s.JS.Conn()
+	if !nc.IsConnected() {
+		return ErrNotConnected
+	}
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+
+	m := &nats.Msg{Subject: subject, Data: payload, Header: nats.Header{events.HeaderContent: {events.ContentType}}}
+	_, err := s.JS.PublishMsg(ctx, m, jetstream.WithExpectStream(s.Name), jetstream.WithExpectLastSequencePerSubject(last))
+	return natserr.Explain(nc, err, subject)
+}
+
+// ask makes a request of JetStream's API about the stream.
+func (s Stream) ask(ctx context.Context, what string, body, reply any) error {
+	nc := s.JS.Conn()
+	if !nc.IsConnected() {
+		return ErrNotConnected
+	}
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	defer cancel()
+
+	data, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	subject := s.prefix() + what + "." + s.Name
+	m, err := nc.RequestWithContext(ctx, subject, data)
+	if err != nil {
+		return natserr.Explain(nc, err, subject)
+	}
+	return json.Unmarshal(m.Data, reply)
+}
+
+// prefix returns the beginning of the subjects of JetStream's API, which depends on the domain.
+func (s Stream) prefix() string {
+	if other := s.JS.Options().APIPrefix; other != "" {
+		return strings.TrimSuffix(other, ".") + "."
+	}
+	return jetstream.DefaultAPIPrefix
+}

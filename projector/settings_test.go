@@ -1,0 +1,188 @@
+package projector
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"example.org/registry/events"
+	"example.org/registry/events/stream"
+)
+
+// makeStream makes the stream as this program does, but for a change.
+func (w *world) makeStream(change func(*jetstream.StreamConfig)) {
+	w.Helper()
+	cfg := stream.Config(events.DefaultStream, 1, events.DefaultHistory, stream.Identity{})
+	change(&cfg)
+	_, err := w.js.CreateStream(w.Context(), cfg)
+	require.NoError(w, err)
+}
+
+// requireEnd starts a server that must end by itself, and returns why.
+func (w *world) requireEnd() string {
+	w.Helper()
+	w.start()
+	s := w.server
+	w.server = nil
+	select {
+	case err := <-s.ended:
+		require.Error(w, err)
+		require.NoError(w, s.store.Close())
+		require.NotContains(w, err.Error(), "\n")
+		return err.Error()
+	case <-time.After(10 * time.Second):
+		w.Fatalf("the server does not end: %+v", s.Progress())
+		return ""
+	}
+}
+
+// A stream that would lose latest states is refused with the remedy, and left as it is.
+func TestRefusedStreams(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*jetstream.StreamConfig)
+		says   string
+	}{
+		"MaxAge":      {func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour }, "MaxAge 1h0m0s: events would expire; change"},
+		"AllowMsgTTL": {func(c *jetstream.StreamConfig) { c.AllowMsgTTL = true }, "AllowMsgTTL"},
+		"markers":     {func(c *jetstream.StreamConfig) { c.SubjectDeleteMarkerTTL = time.Minute }, "into a new stream"},
+		"MaxMsgs":     {func(c *jetstream.StreamConfig) { c.MaxMsgs = 100 }, "MaxMsgs 100: old events would be dropped"},
+		"discard old": {func(c *jetstream.StreamConfig) { c.Discard = jetstream.DiscardOld }, "discard policy old"},
+		"retention": {func(c *jetstream.StreamConfig) {
+			c.Retention, c.AllowAtomicPublish = jetstream.InterestPolicy, false
+		}, "events would go once delivered"},
+		"the demonstration's": {func(c *jetstream.StreamConfig) { c.Metadata[events.MetadataDemo] = "true" }, "--demo"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newBroker(t, 1)
+			w.makeStream(c.change)
+			before, err := w.stream().Info(t.Context())
+			require.NoError(t, err)
+			require.Contains(t, w.requireEnd(), c.says)
+			after, err := w.stream().Info(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, before.Config, after.Config)
+		})
+	}
+}
+
+// The demonstration is served from an empty stream or its own, and from no other.
+func TestDemoMark(t *testing.T) {
+	w := newBroker(t, 1)
+	w.tune = func(c *Config) { c.Demo = true }
+	w.start()
+	w.send(entry(events.Scammers, "a", 1000, true))
+	w.settle(w.server)
+	require.True(t, w.server.Progress().Demo)
+	var known Known
+	require.NoError(t, known.Add(w.export(w.server)))
+	_, err := Recover(t.Context(), w.js, events.DefaultStream, &known, RecoverOptions{Create: true})
+	require.ErrorContains(t, err, "demonstration")
+
+	w = newBroker(t, 2)
+	w.makeStream(func(*jetstream.StreamConfig) {})
+	w.send(entry(events.Scammers, "a", 1000, true))
+	w.tune = func(c *Config) { c.Demo = true }
+	require.Contains(t, w.requireEnd(), "is not the demonstration's")
+}
+
+// A running server does not end when the stream's configuration is spoilt: it serves its last state, and
+// says what is wrong until it is mended.
+func TestSpoiltWhileServing(t *testing.T) {
+	w := serving(t)
+	w.server.cancel()
+	info, err := w.stream().Info(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, <-w.server.ended)
+	w.server.ended = nil
+	require.NoError(t, w.server.store.Close())
+	cfg := info.Config
+	w.start()
+	w.settle(w.server)
+	cfg.MaxAge = time.Hour
+	_, err = w.js.UpdateStream(t.Context(), cfg)
+	require.NoError(t, err)
+	consumers := w.js
+	names := []string{}
+	s, err := consumers.Stream(t.Context(), events.DefaultStream)
+	require.NoError(t, err)
+	for name := range s.ConsumerNames(t.Context()).Name() {
+		names = append(names, name)
+	}
+	for _, name := range names { // ends the session
+		require.NoError(t, s.DeleteConsumer(t.Context(), name))
+	}
+	w.awaitProgress(w.server, "the setting is named", func(p Progress) bool { return strings.Contains(p.LastError, "MaxAge") && p.CaughtUp })
+	cfg.MaxAge = 0
+	_, err = w.js.UpdateStream(t.Context(), cfg)
+	require.NoError(t, err)
+	w.awaitProgress(w.server, "all is well again", func(p Progress) bool { return p.LastError == "" })
+}
+
+// Lesser differences are logged, each with what was expected and found.
+func TestDifferences(t *testing.T) {
+	want := stream.Config("REGISTRY", 1, 5, stream.Identity{Epoch: "E"})
+	require.Empty(t, findDifferences(want, want))
+	for option, change := range map[string]func(*jetstream.StreamConfig){
+		"storage":                    func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage },
+		"subjects":                   func(c *jetstream.StreamConfig) { c.Subjects = []string{"registry.scammers.>"} },
+		"replicas":                   func(c *jetstream.StreamConfig) { c.Replicas = 3 },
+		"messages kept of a subject": func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 1 },
+		"max bytes":                  func(c *jetstream.StreamConfig) { c.MaxBytes = 1000 },
+		"max message size":           func(c *jetstream.StreamConfig) { c.MaxMsgSize = 1000 },
+		"max consumers":              func(c *jetstream.StreamConfig) { c.MaxConsumers = 1 },
+		"duplicate window":           func(c *jetstream.StreamConfig) { c.Duplicates = time.Minute },
+		"deny delete":                func(c *jetstream.StreamConfig) { c.DenyDelete = false },
+		"deny purge":                 func(c *jetstream.StreamConfig) { c.DenyPurge = true },
+		"allow rollup":               func(c *jetstream.StreamConfig) { c.AllowRollup = true },
+		"allow direct":               func(c *jetstream.StreamConfig) { c.AllowDirect = false },
+		"allow atomic publish":       func(c *jetstream.StreamConfig) { c.AllowAtomicPublish = false },
+		"discard new per subject":    func(c *jetstream.StreamConfig) { c.DiscardNewPerSubject = true },
+		"no ack":                     func(c *jetstream.StreamConfig) { c.NoAck = true },
+		"sealed":                     func(c *jetstream.StreamConfig) { c.Sealed = true },
+		"async persist mode":         func(c *jetstream.StreamConfig) { c.PersistMode = jetstream.AsyncPersistMode },
+		"subject transform":          func(c *jetstream.StreamConfig) { c.SubjectTransform = &jetstream.SubjectTransformConfig{} },
+		"sources":                    func(c *jetstream.StreamConfig) { c.Sources = []*jetstream.StreamSource{{}} },
+		"metadata registry-epoch is missing": func(c *jetstream.StreamConfig) {
+			c.Metadata = nil
+		},
+	} {
+		found := want
+		change(&found)
+		differences := findDifferences(found, want)
+		require.Len(t, differences, 1, option)
+		require.Equal(t, option, differences[0].option)
+	}
+}
+
+// A stream that cannot be made ends Run with a line that says what to do.
+func TestStreamThatCannotBeMade(t *testing.T) {
+	w := newBroker(t, 1)
+	_, err := w.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"registry.scammers.>"}})
+	require.NoError(t, err)
+	says := w.requireEnd()
+	for _, part := range []string{"create stream REGISTRY: ", "stream OTHER holds registry.>", "--stream OTHER", "remove it"} {
+		require.Contains(t, says, part)
+	}
+
+	w = newBroker(t, 2)
+	w.tune = func(c *Config) { c.Replicas = 3 }
+	require.Contains(t, w.requireEnd(), "lower --stream-replicas")
+}
+
+// A stream that takes in no more events is in LastError.
+func TestFullStream(t *testing.T) {
+	w := newBroker(t, 1)
+	w.makeStream(func(c *jetstream.StreamConfig) { c.MaxBytes = 300 << 10 })
+	w.start()
+	big := entry(events.Scammers, "a", 1000, true)
+	big.Reason = strings.Repeat("x", 20_000)
+	for i := range 4 {
+		big.EntryID = strings.Repeat("a", i+1)
+		w.send(big)
+	}
+	w.awaitProgress(w.server, "full", func(p Progress) bool { return strings.Contains(p.LastError, "is full") && p.CaughtUp })
+	require.Contains(t, fullSentence(&jetstream.StreamInfo{Config: jetstream.StreamConfig{Name: "S", Sealed: true}}), "is sealed")
+}
