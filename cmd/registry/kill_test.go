@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -445,57 +444,5 @@ func (k *killer) sameBody(path string, want []byte) {
 	status, body, err := ask(k.HTTP + path)
 	if err != nil || status != http.StatusOK || strings.TrimSpace(string(body)) != string(want) {
 		k.t.Errorf("%s: %d %v\n got %.300s\nwant %.300s", path, status, err, body, want)
-	}
-}
-
-// TestIndexFolder: whatever is found in the index's folder at a start, or instead of it, is
-// removed, or, a link, not followed; and searches are right (promise 6).
-func TestIndexFolder(t *testing.T) {
-	if eventstest.RaceDetector {
-		t.Skip("six starts of another process")
-	}
-	t.Parallel()
-	k := newFailing(t)
-	k.pool = eventstest.Entries(1200, 1)
-	k.start()
-	k.feed(2000)
-	k.End(os.Kill)
-	folder, elsewhere := filepath.Join(k.data, "index"), filepath.Join(k.dir, "elsewhere")
-	require.NoError(t, os.MkdirAll(elsewhere, 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(elsewhere, "kept"), []byte("kept"), 0o600))
-	for i, mess := range []func(){
-		func() {
-			// What a kill, a disk, a bleve index or an earlier version may have left.
-			require.NoError(t, os.MkdirAll(filepath.Join(folder, "store", "deep"), 0o700))
-			require.NoError(t, os.MkdirAll(filepath.Join(folder, "saved", "deep"), 0o700))
-			for _, name := range []string{"block-1", "block-2", "root.bolt", "store/00000001.zap", "store/deep/x"} {
-				require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(strings.Repeat("\xff", 4099)), 0o600))
-			}
-			require.NoError(t, os.Truncate(filepath.Join(folder, "block-2"), 0))
-			// What cannot be read, or only by root.
-			require.NoError(t, os.WriteFile(filepath.Join(folder, "block-3"), []byte("x"), 0))
-			require.NoError(t, os.Mkdir(filepath.Join(folder, "block-4"), 0))
-			require.NoError(t, syscall.Mkfifo(filepath.Join(folder, "block-5"), 0o600))
-		},
-		func() { // links to what is not ours
-			require.NoError(t, os.Symlink(elsewhere, filepath.Join(folder, "block-1")))
-			require.NoError(t, os.Symlink(filepath.Join(elsewhere, "kept"), filepath.Join(folder, "block-2")))
-			require.NoError(t, os.Symlink("nowhere", filepath.Join(folder, "block-3")))
-		},
-		func() {
-			require.NoError(t, os.RemoveAll(folder))
-			require.NoError(t, os.WriteFile(folder, []byte("a file"), 0o400))
-		},
-		func() { require.NoError(t, os.RemoveAll(folder)) },
-	} {
-		mess()
-		k.survive()
-		left, err := os.ReadDir(folder)
-		if err != nil || len(left) > 0 {
-			t.Errorf("mess %d: left in the folder: %v %v", i, left, err)
-		}
-		if text, err := os.ReadFile(filepath.Join(elsewhere, "kept")); string(text) != "kept" {
-			t.Errorf("mess %d: what a link led to: %q %v", i, text, err)
-		}
 	}
 }
