@@ -10,7 +10,6 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"example.org/registry/httpapi/respond"
-	"example.org/registry/httpapi/site"
 )
 
 // handler returns the response to a request, or an error. It writes nothing itself. Only the state
@@ -116,11 +115,7 @@ func (p *Public) fail(c *gin.Context, route string, with respond.Response, err e
 		a.More = append(a.More, errorHeader, r.code)
 	} else {
 		a.Page = respond.HiddenPage
-		again := r.again() && c.Query(site.StopParam) == ""
-		if again {
-			a.More = append(a.More, "Refresh", r.retryAfter)
-		}
-		body = p.failurePage(c, r, blamed(err), again)
+		body = p.failurePage(c, r, blamed(err))
 	}
 	a.Body = respond.NewBody(body)
 	_ = p.sender.Send(c, &a) // a response without a tag cannot fail

@@ -73,9 +73,6 @@ type reply struct {
 	retryAfter string // seconds, or "" for no header
 }
 
-// again reports whether a page reloads itself.
-func (r reply) again() bool { return r.status == http.StatusServiceUnavailable && r.retryAfter != "" }
-
 // Values of Retry-After, in seconds.
 const (
 	retryLoading = "5" // loading takes seconds

@@ -66,6 +66,11 @@ func (h *Health) admit(view *readmodel.View, readiness Readiness) error {
 	return nil
 }
 
+// IsEmpty reports whether the registry has no entries yet, which is why nothing is served.
+func (h *Health) IsEmpty() bool {
+	return h.MinEntries > 0 && h.Readiness().Ready && h.Reader.View().Total() == 0
+}
+
 // notReady is the reason why the read model may not be served. Clients see errLoading.
 type notReady string
 

@@ -43,10 +43,10 @@ type Config struct {
 	// Demo makes the site say that the registry is a demonstration (site.Config.Demo). If nil, it is
 	// none.
 	Demo []site.Question
-	// Advice is the site's advice on what to do, in Markdown (httpapi/CONTRACT.md#advice). If
+	// Advice is the site's advice on what to do, in Markdown (httpapi/CONTRACT.md#texts). If
 	// empty, it is the site's own.
 	Advice string
-	// About says who runs the registry, for /o-rejestrze, in Markdown (httpapi/CONTRACT.md#about).
+	// About says who runs the registry, for /o-rejestrze, in Markdown (httpapi/CONTRACT.md#texts).
 	// If empty, it is the site's neutral text.
 	About string
 	// Contact is where to report vulnerabilities, a mailto:, https: or tel: address for
@@ -164,7 +164,7 @@ func NewPublic(cfg Config) (*Public, error) {
 		p.rankedIndex = func() RankedIndex { return nil }
 	}
 	var err error
-	p.sender = respond.NewSender(p.answers, isAvatar, site.StylePolicy())
+	p.sender = respond.NewSender(p.answers, isAvatar)
 	if p.bodies, err = respond.NewCache[query](respond.MaxBodies); err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}
@@ -227,7 +227,7 @@ func (p *Public) routes(cfg Config) error {
 	if cfg.ProofsURL != "" {
 		p.get("/proofs/:id", proofs(strings.TrimSuffix(cfg.ProofsURL, "/")))
 	}
-	p.engine.NoRoute(p.adapt("none", p.unknownPath))
+	p.engine.NoRoute(p.adapt("none", func(*gin.Context) (respond.Response, error) { return respond.Response{}, errNotFound }))
 	p.engine.NoMethod(p.adapt("none", p.otherMethod))
 	p.apiDocuments(cfg)
 	if cfg.Site {

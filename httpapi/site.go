@@ -209,29 +209,6 @@ func (p *Public) pageTags(content string, asOf time.Time) *respond.Tags {
 	return new(respond.NewTags(tag))
 }
 
-// unknownPath redirects to the page that was probably meant, if the site has one. Otherwise it
-// responds with 404.
-func (p *Public) unknownPath(c *gin.Context) (respond.Response, error) {
-	meant := p.pageMeant(c.Request.URL.Path)
-	if meant == "" || c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead {
-		return respond.Response{}, errNotFound
-	}
-	if raw := c.Request.URL.RawQuery; raw != "" {
-		meant += "?" + raw
-	}
-	return respond.Redirect(http.StatusMovedPermanently, meant), nil
-}
-
-// pageMeant returns the page that path equals except for slashes at its end or capital letters, or
-// "". It is always a path of the site's own pages, so the redirect stays on the site.
-func (p *Public) pageMeant(path string) string {
-	meant := strings.ToLower(strings.TrimRight(path, "/"))
-	if meant == path || !p.sitePaths[meant] || strings.HasPrefix(path, "/api/") {
-		return ""
-	}
-	return meant
-}
-
 // failsAsPage reports whether people see the failure as a page: on pages, and on unknown paths
 // outside /api/. /proofs/{id} is in openapi.yaml, and is no page.
 func (p *Public) failsAsPage(path string, status int) bool {
@@ -244,11 +221,10 @@ func (p *Public) failsAsPage(path string, status int) bool {
 }
 
 // failurePage returns the body of a failure for people. param is the parameter to blame, or "".
-// again means that the page reloads itself.
-func (p *Public) failurePage(c *gin.Context, r reply, param string, again bool) []byte {
-	body, err := p.site.Append(nil, "error", site.FailureOf(site.Failed{
+func (p *Public) failurePage(c *gin.Context, r reply, param string) []byte {
+	body, err := p.site.Append(nil, "error", site.Failure(site.Failed{
 		Status: r.status, Text: r.text, Param: param, Path: c.Request.URL.EscapedPath(), Search: cmp.Or(c.Query(cmp.Or(param, "search")), c.Query("id")),
-		Query: c.Request.URL.RawQuery, Again: again,
+		Query: c.Request.URL.RawQuery, Empty: r.status == http.StatusServiceUnavailable && p.gate.health.IsEmpty(),
 	}))
 	if err != nil {
 		p.logFailure(c.Request.Context(), "error page", err)

@@ -214,11 +214,11 @@ func TestChatToken(t *testing.T) {
 // touched.
 func TestMarkdownFiles(t *testing.T) {
 	for text, want := range map[string]string{
-		"## Oszustwo\nNie płać.\n": "", "": "empty", "\xff": "UTF-8", "## Oszustwo\n## Inne\n": `"Inne"`, strings.Repeat("x", 40<<10): "32768",
+		"## Oszustwo\nNie płać.\n": "", "\ufeffNie płać.": "", "": "empty", "\xff": "UTF-8", strings.Repeat("x", site.MaxText+1): "262144",
 	} {
 		file := filepath.Join(t.TempDir(), "advice.md")
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-		got, err := markdownFile("--advice-file", file, site.MaxAdvice, site.CheckAdvice)
+		got, err := markdownFile("--advice-file", file)
 		if want == "" && (got != text || err != nil) || want != "" && (err == nil || !strings.Contains(err.Error(), "--advice-file: ") || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%.20q: %q, %v", text, got, err)
 		}

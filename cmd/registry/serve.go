@@ -31,7 +31,7 @@ type serveCmd struct {
 	ProofsURL      cli.URL       `name:"proofs-url" placeholder:"URL" empty:"" help:"Where the pages with proofs are: /proofs/{id} redirects to URL/{id}. Without it those addresses are 404." group:"Listeners"`
 	AppealsURL     cli.Appeals   `name:"appeals-url" placeholder:"URL" empty:"" help:"Where an accused person appeals. The site links to it with every accused entry; {reportId} in it is replaced by the number of the report." group:"Listeners"`
 	ReportURL      cli.Reports   `name:"report-url" placeholder:"URL" empty:"" help:"Where somebody reports a fraud. The site links to it where nothing was found, and on its first page." group:"Listeners"`
-	AdviceFile     string        `placeholder:"FILE" empty:"" help:"Markdown file that says what to do now, shown below the answers of the person check. Without it the site shows its own advice." group:"Listeners"`
+	AdviceFile     string        `placeholder:"FILE" empty:"" help:"Markdown file that says what to do after a payment, shown below every answer. Without it the site shows its own." group:"Listeners"`
 	AboutFile      string        `placeholder:"FILE" empty:"" help:"Markdown file for the page /o-rejestrze: who runs the registry, how to reach them and what they do with data. Without it the page says what the program does." group:"Listeners"`
 	Contact        cli.Contact   `name:"security-contact" placeholder:"ADDRESS" help:"Where to report vulnerabilities, for security.txt: a mailto:, https: or tel: address (default: security@ the host of --base-url)." group:"Listeners"`
 	Site           bool          `default:"true" negatable:"" help:"Serve pages for people at /, beside the API." group:"Listeners"`
@@ -89,11 +89,11 @@ func (c *serveCmd) Run(p *process) error {
 	if err != nil {
 		return err
 	}
-	advice, err := markdownFile("--advice-file", c.AdviceFile, site.MaxAdvice, site.CheckAdvice)
+	advice, err := markdownFile("--advice-file", c.AdviceFile)
 	if err != nil {
 		return err
 	}
-	about, err := markdownFile("--about-file", c.AboutFile, site.MaxAbout, site.CheckAbout)
+	about, err := markdownFile("--about-file", c.AboutFile)
 	if err != nil {
 		return err
 	}
@@ -274,18 +274,18 @@ func (c *serveCmd) chatToken() (upstream.Secret, error) {
 }
 
 // markdownFile reads a text for the site, of at most limit bytes. It returns "" if name is empty.
-func markdownFile(flag, name string, limit int, check func(string) error) (string, error) {
+func markdownFile(flag, name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}
-	text, err := cli.ReadFile(name, limit)
+	text, err := cli.ReadFile(name, site.MaxText)
 	if err != nil {
 		return "", cli.Unreadable(flag, name, err)
 	}
 	if len(text) == 0 {
 		return "", fmt.Errorf("%s: the file is empty; leave the flag out for the site's own text", flag)
 	}
-	if err := check(string(text)); err != nil {
+	if err := site.CheckText(string(text)); err != nil {
 		return "", fmt.Errorf("%s: the file %w", flag, err)
 	}
 	return string(text), nil

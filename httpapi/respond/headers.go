@@ -80,8 +80,8 @@ type fixed struct {
 	encodings                                    [numEncodings][]string
 }
 
-// newFixed returns the values. style is the source expression of the styles that pages may contain.
-func newFixed(style string) fixed {
+// newFixed returns the values.
+func newFixed() fixed {
 	return fixed{
 		anyOrigin:    []string{"*"},
 		exposed:      []string{"Registry-Sequence, Registry-As-Of, Registry-Index-Sequence, Registry-Error, ETag, Retry-After"},
@@ -95,7 +95,7 @@ func newFixed(style string) fixed {
 		varySequence: []string{"Registry-Min-Sequence"},
 		noStoreAsIs:  []string{"no-store, no-transform"},
 		policy: []string{"default-src 'none'; base-uri 'none'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; " +
-			"img-src 'self'; script-src 'self'; style-src 'self' " + style},
+			"img-src 'self'; script-src 'self'; style-src 'self'"},
 		referrer:  []string{"no-referrer"}, // addresses of pages identify persons
 		opener:    []string{"same-origin"},
 		sandbox:   []string{"default-src 'none'; sandbox"}, // nothing may run in a picture (httpapi/CONTRACT.md#avatars)

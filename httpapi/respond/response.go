@@ -78,10 +78,9 @@ type Sender struct {
 }
 
 // NewSender returns a Sender. At paths for which sandboxed returns true, nothing in a response may
-// run, not even if a browser opens it directly. style is the source expression, such as 'sha256-…',
-// of the styles that pages may contain.
-func NewSender(budget *Budget, sandboxed func(path string) bool, style string) *Sender {
-	return &Sender{budget: budget, fixed: newFixed(style), compressor: &compressor{}, sandboxed: sandboxed}
+// run, not even if a browser opens it directly.
+func NewSender(budget *Budget, sandboxed func(path string) bool) *Sender {
+	return &Sender{budget: budget, fixed: newFixed(), compressor: &compressor{}, sandboxed: sandboxed}
 }
 
 // Send sends r, or a 304 to a client that has its body.

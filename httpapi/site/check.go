@@ -31,23 +31,17 @@ type checkView struct {
 	Looked  time.Time
 	Total   string // entries that were looked through
 	Verdict verdictView
-	Single  *single // the entry, if only one decides
-	Alone   string  // an id in a caution, to be checked alone
-	AskID   *askID  // the field in the banner for an id, if any
+	Single  *entry // the entry, if only one decides
+	Alone   string // an id in a caution, to be checked alone
+	AskID   *askID // the field in the banner for an id, if any
 	Listed  []finding
-	Advice  *advice  // nil if there is none for this verdict
-	Appeal  *entry   // the entry whose appeal is shown next to the verdict
+	Class   string   // of the advice
+	Server  bool     // the accused are servers
 	Warning *warning // to copy into a chat; nil if the verdict is no warning
 	Report  bool     // the person may have to be reported
 	ByID    bool
 	Same    *same  // nil if the API refuses the text
 	Words   string // for ranked search, if nothing was found
-}
-
-// single is the only deciding entry.
-type single struct {
-	*entry
-	Excerpt string
 }
 
 // askID is the field for an id.
@@ -84,11 +78,9 @@ func (s *Site) Check(dst []byte, p CheckPage) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	page.Answers, page.Data, page.Title = true, v, v.Verdict.Title
-	page.About = "Otwórz, żeby zobaczyć wynik. Zawsze porównaj ID konta."
-	page.Share = &Share{Title: v.Verdict.Title, About: page.About}
+	page.Title, page.About, page.Data = v.Verdict.Title, "Otwórz, żeby zobaczyć wynik. Zawsze porównaj ID konta.", v
 	if p.Verdict.Value == verdict.Trusted { // a chat is no place to vouch for anybody
-		page.Share.Title = "Sprawdź to ID w rejestrze"
+		page.Preview = "Sprawdź to ID w rejestrze"
 	}
 	return s.Append(dst, "check", page)
 }
@@ -112,11 +104,8 @@ func (s *Site) answer(p *CheckPage) (v checkView, err error) {
 
 	// Who was found.
 	if len(p.Verdict.Rows) == 1 {
-		if v.Single, err = s.single(p.Verdict.Rows[0]); err != nil {
+		if v.Single, err = s.entry(p.Verdict.Rows[0]); err != nil {
 			return v, err
-		}
-		if v.Single.Accused() {
-			v.Appeal = v.Single.entry
 		}
 	}
 	if v.Listed, err = s.findings(&p.Verdict, v.Single); err != nil {
@@ -127,15 +116,15 @@ func (s *Site) answer(p *CheckPage) (v checkView, err error) {
 	}
 
 	// What to do next.
+	v.Class, v.Server = v.Verdict.Class, areServers(&p.Verdict)
 	byID := p.Verdict.Reason == verdict.ByID
 	v.ByID = byID || slices.ContainsFunc(p.Verdict.Findings, func(f verdict.Finding) bool { return f.IsID() })
 	if !v.ByID || p.Verdict.Reason == verdict.OneDigitOff {
-		v.AskID = &askID{Keep: p.Asked, Server: areServers(&p.Verdict)}
+		v.AskID = &askID{Keep: p.Asked, Server: v.Server}
 		if p.Verdict.Value == verdict.Unchecked { // other text would hide the answer to the id
 			v.AskID.Keep = ""
 		}
 	}
-	v.Advice = s.adviceFor(v.Verdict.Class, areServers(&p.Verdict))
 	v.Warning = warningOf(p.Verdict.Value, byID, p.Verdict.Rows)
 	v.Report = p.Verdict.Value == verdict.None || p.Verdict.Value == verdict.Unchecked
 	if v.Report && !v.ByID && utf8.RuneCountInString(p.Asked) <= bounds.MaxSearch {
@@ -157,19 +146,11 @@ func areServers(v *verdict.Verdict) (are bool) {
 	return are
 }
 
-func (s *Site) single(r *readmodel.Row) (*single, error) {
-	e, err := s.entry(r)
-	if err != nil {
-		return nil, err
-	}
-	return &single{e, excerpt(e.DescHTML)}, nil
-}
-
 // maxFindings is how many parts of a text a page lists, each with at most readmodel.MaxGroup entries.
 const maxFindings = 30
 
 // findings lists what was found, the most severe first, unless it is only the deciding entry.
-func (s *Site) findings(v *verdict.Verdict, only *single) (all []finding, err error) {
+func (s *Site) findings(v *verdict.Verdict, only *entry) (all []finding, err error) {
 	found := slices.Clone(v.Findings)
 	slices.SortStableFunc(found, func(a, b verdict.Finding) int { return gravest(a.Rows) - gravest(b.Rows) })
 	if only != nil && len(found) == 1 && len(found[0].Rows) == 1 {
@@ -221,17 +202,6 @@ func (s *Site) same(p *CheckPage) (*same, error) {
 		}
 	}
 	return &v, nil
-}
-
-func (s *Site) entries(rows []*readmodel.Row) (all []*entry, err error) {
-	for _, r := range rows {
-		e, err := s.entry(r)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, e)
-	}
-	return all, nil
 }
 
 // warning is the content of a button that copies it for a chat: a text, and a link to the current state. It has no name,

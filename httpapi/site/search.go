@@ -1,8 +1,6 @@
 package site
 
 import (
-	"net/url"
-	"slices"
 	"strconv"
 	"time"
 	"unicode"
@@ -25,24 +23,16 @@ type searchView struct {
 	List        string // retained by the form; empty for all
 	Tabs        []tab
 	Count       string
-	Groups      []hitGroup
-	Relaxed     bool // no entry has every word
+	Hits        []hit
 	Suggestions []option
 	paging
 	First string // link to the first page, for visitors beyond the last
 }
 
-// hitGroup is the hits of one list, best first.
-type hitGroup struct {
-	Title string // empty if there is only one group
-	Hits  []hit
-}
-
 // hit is an entry with its words marked.
 type hit struct {
 	*entry
-	Named   []span
-	Excerpt []span
+	Named, Said []span
 }
 
 // span is a piece of a text.
@@ -50,6 +40,8 @@ type span struct {
 	Text   string
 	Marked bool
 }
+
+const searchPath = "/szukaj"
 
 // Search appends the page of ranked search.
 func (s *Site) Search(dst []byte, p SearchPage) ([]byte, error) {
@@ -64,20 +56,17 @@ func (s *Site) Search(dst []byte, p SearchPage) ([]byte, error) {
 			other.Words, other.Skip = words, 0
 			v.Suggestions = append(v.Suggestions, option{Value: searchLink(other), Text: words})
 		}
-		v.Relaxed = p.Found.Relaxed
-		for _, hits := range grouped(p.Found.Hits) {
-			group, err := s.hits(hits)
+		for _, h := range p.Found.Hits {
+			one, err := s.hit(h)
 			if err != nil {
 				return dst, err
 			}
-			v.Groups = append(v.Groups, group)
+			v.Hits = append(v.Hits, one)
 		}
-		if len(v.Groups) == 1 {
-			v.Groups[0].Title = ""
-		}
+
 		link := func(skip int) string { q.Skip = skip; return searchLink(q) }
-		v.paging = newPaging(q.Skip, q.Limit, len(p.Found.Hits), p.Found.Total, bounds.MaxRankedSkip, link)
-		if len(p.Found.Hits) == 0 && p.Found.Total > 0 {
+		v.paging = newPaging(q.Skip, q.Limit, len(v.Hits), p.Found.Total, bounds.MaxRankedSkip, link)
+		if len(v.Hits) == 0 && p.Found.Total > 0 {
 			v.First = link(0)
 		}
 	}
@@ -100,37 +89,6 @@ func facets(q readmodel.RankedQuery, counts [events.NumLists]int) []tab {
 	return tabs
 }
 
-// grouped groups hits by their lists, the list of the best hit first. Trusted persons come last,
-// unless the name of the best hit has a word of the query. Otherwise their texts, which mention
-// fraud too, would be the answer to a word of fraud.
-func grouped(hits []readmodel.RankedHit) (groups [][]readmodel.RankedHit) {
-	for _, h := range hits {
-		i := slices.IndexFunc(groups, func(g []readmodel.RankedHit) bool { return g[0].Row.List() == h.Row.List() })
-		if i < 0 {
-			i, groups = len(groups), append(groups, nil)
-		}
-		groups[i] = append(groups[i], h)
-	}
-	trusted := slices.IndexFunc(groups, func(g []readmodel.RankedHit) bool { return g[0].Row.List() == events.Legit })
-	if trusted > 0 || trusted == 0 && !slices.ContainsFunc(groups[0][0].Matches, func(m readmodel.Match) bool { return m.Field == readmodel.InName }) {
-		group := groups[trusted]
-		groups = append(slices.Delete(groups, trusted, trusted+1), group)
-	}
-	return groups
-}
-
-func (s *Site) hits(hits []readmodel.RankedHit) (group hitGroup, err error) {
-	group.Title = wordsOf(hits[0].Row.List()).Title
-	for _, h := range hits {
-		one, err := s.hit(h)
-		if err != nil {
-			return group, err
-		}
-		group.Hits = append(group.Hits, one)
-	}
-	return group, nil
-}
-
 func (s *Site) hit(h readmodel.RankedHit) (hit, error) {
 	e, err := s.entry(h.Row)
 	if err != nil {
@@ -144,11 +102,11 @@ func (s *Site) hit(h readmodel.RankedHit) (hit, error) {
 	if e.Name != name { // the matches count characters that are not shown
 		named = []span{{Text: e.Name}}
 	}
-	return hit{entry: e, Named: named, Excerpt: spans(reason, h.Matches, readmodel.InReason, maxExcerpt)}, nil
+	return hit{e, named, spans(reason, h.Matches, readmodel.InReason, maxExcerpt)}, nil
 }
 
-// spans cuts a text at the positions of the words. If the text is longer than limit, in code
-// points, it takes the part around the first of them, beginning with a whole word.
+// spans cuts a text at the positions of the words. If the text is longer than limit, in code points, it takes the part
+// around the first of them, beginning with a whole word.
 func spans(text string, matches []readmodel.Match, field readmodel.MatchField, limit int) (all []span) {
 	runes := []rune(text)
 	var places []readmodel.Match
@@ -157,6 +115,7 @@ func spans(text string, matches []readmodel.Match, field readmodel.MatchField, l
 			places = append(places, m)
 		}
 	}
+
 	at, end := 0, len(runes)
 	if end > limit {
 		if len(places) > 0 {
@@ -170,6 +129,7 @@ func spans(text string, matches []readmodel.Match, field readmodel.MatchField, l
 		}
 		end = min(at+limit, end)
 	}
+
 	add := func(to int, marked bool) {
 		if to > at {
 			all, at = append(all, span{string(runes[at:to]), marked}), to
@@ -179,11 +139,10 @@ func spans(text string, matches []readmodel.Match, field readmodel.MatchField, l
 		all = append(all, span{Text: "… "})
 	}
 	for _, m := range places {
-		if m.Start < at || m.End > end {
-			continue
+		if m.Start >= at && m.End <= end {
+			add(m.Start, false)
+			add(m.End, true)
 		}
-		add(m.Start, false)
-		add(m.End, true)
 	}
 	add(end, false)
 	if end < len(runes) {
@@ -192,21 +151,10 @@ func spans(text string, matches []readmodel.Match, field readmodel.MatchField, l
 	return all
 }
 
-const searchPath = "/szukaj"
-
 // searchLink returns the address of a page of ranked search, without parameters at their defaults.
 func searchLink(q readmodel.RankedQuery) string {
-	values := url.Values{}
-	set := func(name, value, usual string) {
-		if value != usual {
-			values.Set(name, value)
-		}
-	}
-	set("q", q.Words, "")
-	set("list", string(q.List), "")
-	set("status", bounds.Statuses()[q.Status], "all")
-	set("proofs", bounds.Proofs()[q.Proofs], "all")
-	set("skip", strconv.Itoa(q.Skip), "0")
-	set("limit", strconv.Itoa(q.Limit), strconv.Itoa(bounds.DefaultRankedLimit))
-	return searchPath + "?" + values.Encode()
+	return link(searchPath, [][3]string{
+		{"q", q.Words}, {"list", string(q.List)}, {"status", bounds.Statuses()[q.Status], "all"}, {"proofs", bounds.Proofs()[q.Proofs], "all"},
+		{"skip", strconv.Itoa(q.Skip), "0"}, {"limit", strconv.Itoa(q.Limit), strconv.Itoa(bounds.DefaultRankedLimit)},
+	})
 }

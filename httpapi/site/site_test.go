@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +20,6 @@ import (
 	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/httpapi/verdict"
 	"example.org/registry/readmodel"
-	"example.org/registry/readmodel/reason"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -65,7 +63,7 @@ func (w *world) entry(t testing.TB, l events.List, id string) string {
 	t.Helper()
 	page, err := w.site.Entry(nil, EntryPage{Row: w.view.Entry(l, id)})
 	require.NoError(t, err)
-	return wellFormedTo(t, MaxPage+reason.MaxHTML, string(page))
+	return wellFormed(t, string(page))
 }
 
 func (w *world) check(t testing.TB, q readmodel.CheckQuery) string {
@@ -86,18 +84,9 @@ func (w *world) check(t testing.TB, q readmodel.CheckQuery) string {
 	return wellFormed(t, string(page))
 }
 
-// wellFormed fails the test unless page is a document whose elements all end where they should,
-// with ids that are unique, and no larger than is promised.
+// wellFormed fails the test unless page is a document whose elements all end where they should, with ids that are unique.
 func wellFormed(t testing.TB, page string) string {
 	t.Helper()
-	return wellFormedTo(t, MaxPage, page)
-}
-
-func wellFormedTo(t testing.TB, most int, page string) string {
-	t.Helper()
-	if len(page) > most {
-		t.Errorf("a page of %d bytes", len(page))
-	}
 	if strings.Contains(page, "\x00") {
 		t.Error("a NUL in the page")
 	}
@@ -202,46 +191,30 @@ func TestGoldenPages(t *testing.T) {
 	w := newWorld(t, full(), people()...)
 	check := func(search string) string { return w.check(t, readmodel.CheckQuery{Search: search}) }
 	list := func(q readmodel.ListQuery) string { return w.list(t, q) }
-	failure := func(status int, text, param string, again bool) string {
-		page, err := w.site.Append(nil, "error", FailureOf(Failed{
-			Status: status, Text: text, Param: param, Path: "/", Search: strings.Repeat("x", 301), Query: "search=x&id=", Again: again,
+	failure := func(status int, text, param string) string {
+		page, err := w.site.Append(nil, "error", Failure(Failed{
+			Status: status, Text: text, Param: param, Path: "/", Search: strings.Repeat("x", 301), Query: "search=x&id=",
 		}))
 		require.NoError(t, err)
 		return wellFormed(t, string(page))
 	}
-	golden(t, "frame", failure(http.StatusNotFound, "Nie znaleziono.", "", false))
+	golden(t, "frame", failure(http.StatusNotFound, "Nie znaleziono.", ""))
 	for name, page := range map[string]string{
-		"check":            w.check(t, readmodel.CheckQuery{}),
-		"check_nobody":     check("kowalski"),
-		"check_scam":       check("zenon łotr"),
-		"check_risk":       check("ćma"),
-		"check_server":     check("Darmowe Nitro"),
-		"check_legit":      check("ewa zaufana"),
-		"check_part":       check("a"),
-		"check_similar":    check("zen0n lotr"),
-		"check_imitates":   check("Ewa Zaufаnа"),
-		"check_paste":      check("@ćma 100000000000000001"),
-		"check_invitation": check("https://discord.gg/abc"),
-		"check_several":    check("100000000000000003"),
-		"check_id":         w.check(t, readmodel.CheckQuery{ID: "100000000000000003"}),
-		"check_id_nobody":  w.check(t, readmodel.CheckQuery{ID: "1"}),
-		"list":             list(readmodel.ListQuery{List: events.Scammers}),
-		"list_servers":     list(readmodel.ListQuery{List: events.Servers}),
-		"list_legit":       list(readmodel.ListQuery{List: events.Legit, Sort: readmodel.ZA}),
-		"list_page":        list(readmodel.ListQuery{List: events.Scammers, Skip: 1, Limit: 2, Sort: readmodel.AZ, Proofs: readmodel.ProofsWith}),
-		"list_id":          list(readmodel.ListQuery{List: events.Scammers, ID: "100000000000000003"}),
-		"list_nobody":      list(readmodel.ListQuery{List: events.Scammers, Search: `"<nikt>" & co`, Status: readmodel.StatusRisk}),
-		"list_beyond":      list(readmodel.ListQuery{List: events.Scammers, Skip: 20000}),
-		"entry_scam":       w.entry(t, events.Scammers, "s1"),
-		"entry_risk":       w.entry(t, events.Scammers, "s4"),
-		"entry_private":    w.entry(t, events.Scammers, "s3"),
-		"entry_server":     w.entry(t, events.Servers, "g2"),
-		"entry_legit":      w.entry(t, events.Legit, "l1"),
-		"error_param":      failure(http.StatusBadRequest, "Nieprawidłowy parametr: search.", "search", false),
-		"error_method":     failure(http.StatusMethodNotAllowed, "Metoda niedozwolona", "", false),
-		"error_often":      failure(http.StatusTooManyRequests, "Zbyt wiele zapytań.", "", false),
-		"error_broken":     failure(http.StatusInternalServerError, "Błąd podczas pobierania danych.", "", false),
-		"error_loading":    failure(http.StatusServiceUnavailable, "Trwa wczytywanie danych.", "", true),
+		"check":         w.check(t, readmodel.CheckQuery{}),
+		"check_scam":    check("zenon łotr"),
+		"check_legit":   check("300000000000000001"),
+		"check_similar": check("zen0n lotr"),
+		"check_paste":   check("@ćma 100000000000000001"),
+		"check_nobody":  check("kowalski"),
+		"list":          list(readmodel.ListQuery{List: events.Scammers}),
+		"list_legit":    list(readmodel.ListQuery{List: events.Legit, Sort: readmodel.ZA}),
+		"list_page":     list(readmodel.ListQuery{List: events.Scammers, Skip: 1, Limit: 2, Sort: readmodel.AZ, Proofs: readmodel.ProofsWith}),
+		"list_nobody":   list(readmodel.ListQuery{List: events.Scammers, Search: `"<nikt>" & co`, Status: readmodel.StatusRisk}),
+		"list_beyond":   list(readmodel.ListQuery{List: events.Scammers, Skip: 20000}),
+		"entry_scam":    w.entry(t, events.Scammers, "s1"),
+		"entry_legit":   w.entry(t, events.Legit, "l1"),
+		"error_param":   failure(http.StatusBadRequest, "Nieprawidłowy parametr: search.", "search"),
+		"error_loading": failure(http.StatusServiceUnavailable, "Trwa wczytywanie danych.", ""),
 	} {
 		t.Run(name, func(t *testing.T) { golden(t, name, page) })
 	}
@@ -254,9 +227,7 @@ func golden(t *testing.T, name, page string) {
 	page = regexp.MustCompile(`(/assets/[\w-]+)\.[0-9a-f]{12}\.`).ReplaceAllString(page, "$1.HASH.")
 	file := filepath.Join("testdata", name+".golden.html")
 	if name != "frame" {
-		frame, err := os.ReadFile(filepath.Join("testdata", "frame.golden.html"))
-		require.NoError(t, err)
-		page = besides(page, string(frame))
+		page = besides(page)
 	}
 	if *update {
 		require.NoError(t, os.WriteFile(file, []byte(page), 0o644))
@@ -268,31 +239,19 @@ func golden(t *testing.T, name, page string) {
 	}
 }
 
-// besides is a page's <main>, but for the advice after a payment if it is the frame's, after the
-// lines around it that only the page has (+) or only the frame (-).
-func besides(page, frame string) string {
-	around := regexp.MustCompile(`(?s)<main.*</main>`)
-	paid := regexp.MustCompile(`(?s)<section class="paid".*?</section>`).FindString(frame)
-	lines, others := strings.Split(around.ReplaceAllString(page, ""), "\n"), strings.Split(around.ReplaceAllString(frame, ""), "\n")
-	var b strings.Builder
-	for _, line := range lines {
-		if !slices.Contains(others, line) {
-			b.WriteString("+ " + line + "\n")
-		}
+// besides is a page's <main>, without the card for people who have paid and the steps to an id.
+func besides(page string) string {
+	for _, same := range []string{`(?s)<details class="paid".*?</details>`, `(?s)<div class="steps">.*?\n</div>`} {
+		page = regexp.MustCompile(same).ReplaceAllString(page, "(…)")
 	}
-	for _, line := range others {
-		if !slices.Contains(lines, line) {
-			b.WriteString("- " + line + "\n")
-		}
-	}
-	return b.String() + strings.ReplaceAll(around.FindString(page), paid, "(what to do after a payment)") + "\n"
+	return regexp.MustCompile(`(?s)<main.*</main>`).FindString(page) + "\n"
 }
 
 // Data that was last known to be complete a while ago is said to be, and since when.
 func TestBanner(t *testing.T) {
 	s, err := New(Config{})
 	require.NoError(t, err)
-	for _, p := range []Page{{Title: "x", Data: Failure{}}, {Title: "x", Data: Failure{}, AsOf: time.Date(2026, 11, 21, 11, 15, 59, 0, time.FixedZone("CET", 3600))}} {
+	for _, p := range []Page{{Title: "x", Data: failureView{}}, {Title: "x", Data: failureView{}, AsOf: time.Date(2026, 11, 21, 11, 15, 59, 0, time.FixedZone("CET", 3600))}} {
 		page, err := s.Append(nil, "error", p)
 		require.NoError(t, err)
 		for _, n := range elements(t, string(page), "p") {
@@ -394,7 +353,7 @@ func TestExcerpts(t *testing.T) {
 func TestTitlesKeepTheirDirection(t *testing.T) {
 	s, err := New(Config{})
 	require.NoError(t, err)
-	page, err := s.Append(nil, "error", Page{Title: "Jan \u202e\u2066x", Data: Failure{}, Share: &Share{}})
+	page, err := s.Append(nil, "error", Page{Title: "Jan \u202e\u2066x", Data: failureView{}})
 	require.NoError(t, err)
 	if text := string(page); strings.ContainsAny(text, "\u202e\u2066") || !strings.Contains(text, "<title>Jan x") {
 		t.Errorf("%.900s", text)

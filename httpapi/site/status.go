@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Component is the outcome of one probe (httpapi/CONTRACT.md#status).
+// Component is the outcome of one probe.
 type Component struct {
 	ID      string // database, guard, chat or coin
 	Checked bool   // false if no address is configured
@@ -24,78 +24,57 @@ type statusView struct {
 // statusRow is one component.
 type statusRow struct {
 	Name, About string
-	Class, Mark string // for the style
+	Class       string // of the style
 	State       string // in words, because color alone is not enough
-	Latency     string // empty below a millisecond, or without a response
 }
 
-// StatusPage returns the page /status for a round of probes. answers means that lists and checks
-// are served.
+// StatusPage returns the page /status for a round of probes. answers means that lists and checks are served.
 func StatusPage(checks []Component, answers bool, at time.Time) Page {
-	v := statusView{CheckedAt: at}
+	v := statusView{Class: "legit", Summary: "Wszystko działa.", CheckedAt: at}
+	data := true
 	var silent []string
 	for _, c := range checks {
 		row := c.row()
-		if c.Checked && !c.OK && c.ID != "database" {
+		switch {
+		case c.OK:
+		case c.ID == "database":
+			data = false
+		case c.Checked:
 			silent = append(silent, row.Name)
 		}
 		v.Components = append(v.Components, row)
 	}
-	v.Class, v.Summary, v.Hint = summary(answers, checks, silent)
+
+	// The registry itself comes first: it works without the other services.
+	switch {
+	case !answers:
+		v.Class, v.Summary, v.Hint = "scam", "Rejestr nie odpowiada.", "Nie ma jeszcze danych. To nie znaczy, że kogoś nie ma na liście."
+	case !data:
+		v.Class, v.Summary = "risk", "Rejestr odpowiada, ale dane mogą być nieaktualne."
+	case len(silent) > 0:
+		v.Class, v.Summary, v.Hint = "risk", "Rejestr działa, ale nie wszystko wokół niego.", "Nie odpowiada: "+strings.Join(silent, ", ")+"."
+	}
 	return Page{Title: "Stan usług", Path: "/status", About: "Czy rejestr i usługi, z których korzysta, działają.", Data: v}
 }
 
-// summary returns the banner. The registry itself comes first: it works without the other services.
-func summary(answers bool, checks []Component, silent []string) (class, said, hint string) {
-	data := true
-	for _, c := range checks {
-		data = data && (c.ID != "database" || c.OK)
-	}
-	switch {
-	case !answers:
-		return "scam", "Rejestr nie odpowiada.", "Wczytujemy jeszcze dane. To nie znaczy, że kogoś nie ma na liście."
-	case !data:
-		return "risk", "Rejestr odpowiada, ale dane mogą być nieaktualne.", ""
-	case len(silent) > 0:
-		return "risk", "Rejestr działa, ale nie wszystko wokół niego.", "Nie odpowiada: " + strings.Join(silent, ", ") + "."
-	}
-	return "legit", "Wszystko działa.", ""
-}
-
-func (c Component) row() statusRow {
-	row := statusRow{Class: "fails", Mark: "✕", State: "Nie odpowiada"}
+func (c Component) row() (row statusRow) {
+	row.Class, row.State = "fails", "Nie odpowiada"
 	switch {
 	case c.OK:
-		row = statusRow{Class: "works", Mark: "✓", State: "Działa"}
+		row.Class, row.State = "works", "Działa ("+number(int(c.Latency.Milliseconds()))+"\u00a0ms)"
 	case !c.Checked:
-		row = statusRow{Class: "unchecked", Mark: "–", State: "Nie sprawdzamy"}
+		row.Class, row.State = "unchecked", "Nie sprawdzamy"
 	}
-	if c.OK {
-		row.Latency = millis(c.Latency)
-	}
-	row.Name, row.About = componentWords(c.ID)
-	return row
-}
 
-// millis formats d, and returns "" below a millisecond.
-func millis(d time.Duration) string {
-	if d < time.Millisecond {
-		return ""
-	}
-	return number(int(d.Milliseconds())) + "\u00a0ms"
-}
-
-// componentWords returns the Polish name and purpose of a component.
-func componentWords(id string) (name, about string) {
-	switch id {
+	switch c.ID {
 	case "database":
-		return "Dane rejestru", "Własna baza i strumień zdarzeń, z którego rejestr powstaje. Gdy nie działają, listy pokazują ostatni znany stan albo czekają na dane."
+		row.Name, row.About = "Dane rejestru", "Własna baza i strumień zdarzeń, z którego rejestr powstaje. Gdy nie działają, listy pokazują ostatni znany stan albo czekają na dane."
 	case "guard":
-		return "Usługa ochronna", "Zewnętrzna usługa, z którą rejestr współpracuje."
+		row.Name, row.About = "Usługa ochronna", "Zewnętrzna usługa, z którą rejestr współpracuje."
 	case "chat":
-		return "Platforma czatu", "Stąd pochodzą awatary. Gdy nie działa, pokazujemy rysunek zastępczy."
+		row.Name, row.About = "Platforma czatu", "Stąd pochodzą awatary. Gdy nie działa, pokazujemy rysunek zastępczy."
 	case "coin":
-		return "Sieć kryptowaluty", "Przez nią przychodzą darowizny."
+		row.Name, row.About = "Sieć kryptowaluty", "Przez nią przychodzą darowizny."
 	}
-	return id, ""
+	return row
 }

@@ -3,8 +3,6 @@
 package browser
 
 import (
-	"strings"
-	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
@@ -35,27 +33,5 @@ func (tb *tab) within(limit time.Duration, expression string) bool {
 		case <-tb.ctx.Done():
 			return false
 		}
-	}
-}
-
-// TestLoadingAsksAgain: while the server is loading the page says so, and asks again by itself,
-// with and without scripts, until it is told not to.
-func TestLoadingAsksAgain(t *testing.T) {
-	t.Parallel()
-	for name, prepare := range map[string]func(*tab) *tab{"scripts": same, "without-scripts": (*tab).withoutScripts} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			tb := prepare(open(t, shared.loading, phone(false)))
-			tb.expect("Failed to load resource")
-			tb.get("/scammers")
-			tb.wants("wczytywanie")
-			if status := tb.load(); status != 503 || tb.path() != "/scammers" {
-				t.Errorf("asked again: %d at %s", status, tb.path())
-			}
-			tb.get(eval[string](tb, `document.querySelector("[href*=odswiezanie]").getAttribute("href")`))
-			if text := tb.text(); strings.Contains(text, "odświeży się") || !strings.Contains(text, "Spróbuj ponownie") {
-				t.Errorf("not stopped: %s", text)
-			}
-		})
 	}
 }

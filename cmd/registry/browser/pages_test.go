@@ -45,14 +45,14 @@ func sights() []sight {
 		{name: "check-similar", path: search("Administrator Wsparcia"), status: 200, says: []string{"przypomina nazwę z listy", similarName}, also: []check{byKeyboard, printed}},
 		{name: "check-nobody", path: "/?id=712345678901234567", status: 200, says: []string{"Nie ma na żadnej liście", "nie znaczy"}},
 		{name: "check-imitates", path: search("zаufana \"osoba\" <b>"), status: 200, says: []string{"tylko przypomina nazwę osoby zaufanej"}, also: []check{printed}},
-		{name: "check-paste", path: search("Pusty Powód, ID 9900 0000 0000 0000 0000"), status: 200, says: []string{"To konto jest na liście oszustów", "taka nazwa jest na liście oszustów"}},
+		{name: "check-paste", path: search("Pusty Powód, ID 9900 0000 0000 0000 0000"), status: 200, says: []string{"To konto jest na liście oszustów", "taka nazwa jest na liście ryzyka"}},
 		{name: "check-invitation", path: search("https://discord.gg/abc"), status: 200, says: []string{"Tego nie możemy potwierdzić"}},
 		{name: "check-open", path: "/?search=99000000000000000000", status: 200, says: []string{"828 828 828"}, open: true},
 		{name: "check-long", path: search(strings.Repeat("x ", 200)), status: 200, says: []string{"Tego nie możemy potwierdzić"}},
 		{name: "scammers", path: "/scammers", status: 200, says: []string{"Zgłoszeni", harmfulName, "wpis"}, also: []check{copiesIDs, showsNames}},
 		{name: "scammers-empty", path: "/scammers?search=nikt+taki+nie+istnieje", status: 200, says: []string{"0"}},
 		{name: "scammers-one", path: "/scammers?id=" + strings.Repeat("9", 64), status: 200, says: []string{longName}, also: []check{byKeyboard, printed}},
-		{name: "scammers-page", path: "/scammers?skip=30&proofs=with", status: 200, says: []string{"Strona 2 z", "Z dowodami"}},
+		{name: "scammers-page", path: "/scammers?skip=30&proofs=with", status: 200, says: []string{"Pozycje 31–", "Z dowodami"}},
 		{name: "scammers-beyond", path: "/scammers?skip=19980", status: 200, says: []string{"Nie ma tylu stron"}},
 		{name: "entry", path: "/wpis/scammers/browser-0", status: 200, says: []string{"To konto jest na liście oszustów", "Co zrobić teraz", harmfulName, "Zobacz dowody", "21 listopada 2199", "R-<b>0"}, also: []check{printed}},
 		{name: "entry-risk", path: "/wpis/scammers/browser-3", status: 200, says: []string{"To konto jest na liście ryzyka", longName, "Odwołaj się"}},
@@ -95,9 +95,6 @@ func (tb *tab) see(s sight) {
 	}
 	if s.open {
 		eval[int](tb, `[...document.querySelectorAll("details")].filter(e => e.open = true).length`)
-	}
-	if s.loading {
-		tb.do(chromedp.Stop()) // else it would ask again while it is looked at
 	}
 	tb.wants(s.says...)
 	if n := eval[int](tb, `document.querySelectorAll("h1").length`); n != 1 {
@@ -182,8 +179,7 @@ func TestScheme(t *testing.T) {
 	}
 }
 
-// printed: a print is black on white, also if the reader prefers dark, and has nothing to click. An
-// entry's says where the page was and when it was printed.
+// printed: a print is black on white, also if the reader prefers dark, and has nothing to click.
 func printed(tb *tab, s sight) {
 	tb.resize(look{width: 720, height: 1000, dark: true})
 	call(tb, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print",
@@ -199,12 +195,6 @@ func printed(tb *tab, s sight) {
 	}
 	tb.accessible()
 	tb.picture(s.name + "-printed")
-	if !strings.HasPrefix(s.path, "/wpis/") {
-		return
-	}
-	if text := eval[string](tb, `document.querySelector(".printed").innerText`); !strings.Contains(text, tb.origin+s.path) || strings.Contains(text, "…") {
-		tb.t.Errorf("%s: printed %q", s.path, text)
-	}
 }
 
 // buttons wants everything that the selector finds to be a button of that accessible name, as the

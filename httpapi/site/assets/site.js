@@ -75,68 +75,13 @@ async function tellAge() {
 tellAge();
 document.addEventListener('visibilitychange', () => { if (!document.hidden) tellAge(); });
 
-// A field has the text that the page answers, also after the way back; and an answer says when another text is being typed.
-{
-  const forms = document.querySelectorAll('form.ask, form.find');
-  const compare = () => {
-    const q = document.getElementById('q');
-    document.querySelector('.verdict')?.classList.toggle('past', q !== null && q.value !== q.defaultValue);
-  };
-  addEventListener('pageshow', ({ persisted }) => {
-    if (persisted || performance.getEntriesByType('navigation')[0]?.type === 'back_forward') for (const form of forms) form.reset();
-    if (persisted) tellAge();
-    compare();
-  });
-  document.getElementById('q')?.addEventListener('input', compare);
-}
+addEventListener('pageshow', ({ persisted }) => { if (persisted) tellAge(); });
 
 // Who has a keyboard can type at once. On a touch screen one would open over the page.
 if (!matchMedia('(pointer: coarse)').matches) document.querySelector('[data-focus]')?.focus({ preventScroll: true });
 
-// A text that is too long is refused, and not cut off in silence as maxlength would.
-for (const field of document.querySelectorAll('[data-most]')) {
-  const most = Number(field.dataset.most);
-  const look = () => {
-    const n = [...field.value.trim()].length;
-    field.setCustomValidity(n > most ? `Najwyżej ${most} znaków, a jest ${n}.` : '');
-  };
-  field.addEventListener('input', look);
-  look();
-}
-
 // Times are the reader's own. Without JavaScript they are of UTC, and say so where there is an hour.
-function showLocalTimes(within) {
-  for (const time of within.querySelectorAll('time[data-local]')) {
-    const words = { dateStyle: 'long', ...(time.dataset.local === 'date' ? {} : { timeStyle: time.dataset.local === 'second' ? 'medium' : 'short' }) };
-    time.textContent = new Date(time.dateTime).toLocaleString('pl-PL', words);
-  }
-}
-showLocalTimes(document);
-
-// A print says where the page was and when it was printed.
-{
-  const [address, moment] = ['[data-address]', '[data-printed]'].map(s => document.querySelector(s));
-  const fill = () => {
-    if (address) address.textContent = location.href;
-    if (moment) moment.textContent = new Date().toLocaleString('pl-PL', { dateStyle: 'long', timeStyle: 'short' });
-  };
-  fill();
-  addEventListener('beforeprint', fill);
-  const folded = () => document.querySelectorAll('main details:not([open])');
-  let opened = [];
-  addEventListener('beforeprint', () => { for (const e of opened = [...folded()]) e.open = true; });
-  addEventListener('afterprint', () => { for (const e of opened) e.open = false; });
-}
-
-// Addresses without what goes without saying are easier to read and to share.
-for (const form of document.querySelectorAll('form.find')) {
-  const usual = { sort: 'newest', status: 'all', proofs: 'all', search: '' };
-  form.addEventListener('submit', () => {
-    for (const field of form.elements) {
-      if (field.name in usual && field.value.trim() === usual[field.name]) field.disabled = true;
-    }
-  });
-  addEventListener('pageshow', () => {
-    for (const field of form.elements) field.disabled = false;
-  });
+for (const time of document.querySelectorAll('time[data-local]')) {
+  const words = { dateStyle: 'long', ...(time.dataset.local === 'date' ? {} : { timeStyle: time.dataset.local === 'second' ? 'medium' : 'short' }) };
+  time.textContent = new Date(time.dateTime).toLocaleString('pl-PL', words);
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func TestAboutSample(t *testing.T) {
-	require.NoError(t, site.CheckAbout(About))
+	require.NoError(t, site.CheckText(About))
 }
 
 // The questions that the first page offers get each verdict once.
