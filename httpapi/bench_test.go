@@ -18,7 +18,6 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/httpapi/internal/apitest"
-	"example.org/registry/httpapi/wire"
 	"example.org/registry/readmodel"
 )
 
@@ -55,6 +54,7 @@ func busyAPI(b testing.TB, n int, mutate ...func(*Config)) *Public {
 	}
 	p, err := NewPublic(cfg)
 	require.NoError(b, err)
+	b.Cleanup(p.Close)
 	return p
 }
 
@@ -97,7 +97,7 @@ func TestListAllocations(t *testing.T) {
 			clear(s.header)
 			p.ServeHTTP(s, req)
 		})
-		if n > 20 || s.n == 0 {
+		if n > 40 || s.n == 0 {
 			t.Errorf("%s: %v allocations, %d bytes", target, n, s.n)
 		}
 	}
@@ -118,7 +118,7 @@ func BenchmarkList(b *testing.B) {
 	}
 	b.Run("gzip", func(b *testing.B) { handle(b, p, "/api/scammers", http.StatusOK, "Accept-Encoding", "gzip") })
 	b.Run("304", func(b *testing.B) {
-		tag := p.gate.health.Reader.View().ListTag(&readmodel.ListQuery{List: events.Scammers})
+		tag := p.health.Reader.View().ListTag(&readmodel.ListQuery{List: events.Scammers})
 		handle(b, p, "/api/scammers", http.StatusNotModified, "If-None-Match", `"`+tag+`"`)
 	})
 }
@@ -137,8 +137,8 @@ func BenchmarkRatio(b *testing.B) {
 		rec := httptest.NewRecorder()
 		p.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, target, nil))
 		bare := constant(rec.Header(), rec.Body.Bytes())
-		b.Run(name+"/limit", func(b *testing.B) { overHTTP(b, listen(b, wire.NewServer(bare, nil)), target) })
-		b.Run(name+"/registry", func(b *testing.B) { overHTTP(b, listen(b, wire.NewServer(p, nil)), target) })
+		b.Run(name+"/limit", func(b *testing.B) { overHTTP(b, listen(b, NewServer(bare, 0, nil)), target) })
+		b.Run(name+"/registry", func(b *testing.B) { overHTTP(b, listen(b, NewServer(p, 0, nil)), target) })
 	}
 }
 
@@ -154,8 +154,8 @@ func BenchmarkPageRatio(b *testing.B) {
 			b.Fatalf("%s: %d", target, rec.Code)
 		}
 		bare := constant(rec.Header(), rec.Body.Bytes())
-		b.Run(name+"/limit", func(b *testing.B) { overHTTP(b, listen(b, wire.NewServer(bare, nil)), target) })
-		b.Run(name+"/registry", func(b *testing.B) { overHTTP(b, listen(b, wire.NewServer(p, nil)), target) })
+		b.Run(name+"/limit", func(b *testing.B) { overHTTP(b, listen(b, NewServer(bare, 0, nil)), target) })
+		b.Run(name+"/registry", func(b *testing.B) { overHTTP(b, listen(b, NewServer(p, 0, nil)), target) })
 	}
 }
 

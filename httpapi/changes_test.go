@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -11,7 +13,6 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
-	"example.org/registry/httpapi/body"
 	"example.org/registry/httpapi/internal/apitest"
 )
 
@@ -19,22 +20,22 @@ const changesOf = "/api/changes/" + apitest.Epoch
 
 func TestChangesParameters(t *testing.T) {
 	for raw, want := range map[string]feedQuery{
-		"e?since=0":                                 {epoch: "e", limit: 500},
-		"e?since=9999999999999999999":               {epoch: "e", since: 9999999999999999999, limit: 500},
-		"?since=%2007+&limit=1000&wait=25&x=1":      {since: 7, limit: 1000, wait: 25 * time.Second},
-		"2026-11-21T10:15:00Z?limit=&since=1&wait=": {epoch: "2026-11-21T10:15:00Z", since: 1, limit: 500},
+		"since=0":                             {limit: 500},
+		"since=9999999999999999999":           {since: 9999999999999999999, limit: 500},
+		"since=%2007+&limit=1000&wait=25&x=1": {since: 7, limit: 1000, wait: 25 * time.Second},
+		"limit=&since=1&wait=":                {since: 1, limit: 500},
 	} {
 		if got, err := parseChanges(raw); err != nil || got != want {
 			t.Errorf("%q: %+v %v, want %+v", raw, got, err, want)
 		}
 	}
 	for raw, want := range map[string]string{
-		"e?": "missing since", "e?since=": "missing since", "e?since=%20": "missing since", "e?limit=1": "missing since",
-		"e?since=-1": "since", "e?since=+": "missing since", "e?since=1e3": "since", "e?since=0x1": "since", "e?since=1.0": "since",
-		"e?since=10000000000000000000": "since", "e?since=00000000000000000001": "since", "e?since=1&since=1": "since", "e?since=%D9%A1": "since",
-		"e?since=0&limit=0": "limit", "e?since=0&limit=1001": "limit", "e?since=0&limit=x": "limit", "e?limit=0": "limit",
-		"e?since=0&wait=26": "wait", "e?since=0&wait=-1": "wait", "e?since=0&wait=1s": "wait", "e?since=x&wait=26": "since",
-		"e?since=%zz": "query", "e?since=0;1": "query",
+		"": "missing since", "since=": "missing since", "since=%20": "missing since", "limit=1": "missing since",
+		"since=-1": "since", "since=+": "missing since", "since=1e3": "since", "since=0x1": "since", "since=1.0": "since",
+		"since=10000000000000000000": "since", "since=00000000000000000001": "since", "since=1&since=1": "since", "since=%D9%A1": "since",
+		"since=0&limit=0": "limit", "since=0&limit=1001": "limit", "since=0&limit=x": "limit", "limit=0": "limit",
+		"since=0&wait=26": "wait", "since=0&wait=-1": "wait", "since=0&wait=1s": "wait", "since=x&wait=26": "since",
+		"since=%zz": "query", "since=0;1": "query",
 	} {
 		_, err := parseChanges(raw)
 		if got := wrong(t, err); got != want {
@@ -53,7 +54,7 @@ func (f *fixture) feedOf(t *testing.T) (body feedBody) {
 func TestFeedSummary(t *testing.T) {
 	f := serve(t)
 	before := f.feedOf(t)
-	if before.Epoch != apitest.Epoch || before.LastChange != 9 || before.AsOf != body.Time(asOf()) {
+	if before.Epoch != apitest.Epoch || before.LastChange != 9 || before.AsOf != FormatTime(asOf()) {
 		t.Errorf("%+v", before)
 	}
 	a := f.get(t, "/api/changes")
@@ -106,7 +107,6 @@ func TestChangesHeaders(t *testing.T) {
 // What is wrong with a request is said in the order of the contract.
 func TestBadChanges(t *testing.T) {
 	f := serve(t)
-	f.public.gate.wait = time.Millisecond
 	const loading = "Trwa wczytywanie danych."
 	const gone = "Zmiany sprzed tej pozycji nie są już dostępne."
 	get := func(status int, text, target string, headers ...string) *response {
@@ -121,7 +121,6 @@ func TestBadChanges(t *testing.T) {
 	get(http.StatusGone, gone, "/api/changes/"+apitest.Epoch+"%3F?since=0")
 	get(http.StatusGone, gone, "/api/changes/"+strings.ToUpper(apitest.Epoch)+"?since=0")
 	get(http.StatusNotFound, "Nie znaleziono.", changesOf+"/?since=0")
-	get(http.StatusServiceUnavailable, loading, changesOf+"?since=9999999999999999999")
 	if a := get(http.StatusServiceUnavailable, loading, changesOf+"?since="+apitest.Sequence(1)); a.header.Get("Retry-After") == "" {
 		t.Error("ahead: no Retry-After")
 	}
@@ -134,11 +133,10 @@ func TestBadChanges(t *testing.T) {
 // another stream has come instead.
 func TestChangesAhead(t *testing.T) {
 	f := serve(t)
-	f.public.gate.wait = 20 * time.Second
 	answers := make(chan *response)
 	ask := func(target string) {
 		go func() { answers <- f.get(t, target) }()
-		eventstest.Until(t, func() bool { return f.public.gate.waiting.count() == 1 })
+		eventstest.Until(t, func() bool { return len(f.public.sequenceWaiting) == 1 })
 	}
 	ask(changesOf + "?since=" + apitest.Sequence(1))
 	f.apply(events.Delisting{Revision: 1, List: events.Scammers, EntryID: "s1"})
@@ -151,4 +149,93 @@ func TestChangesAhead(t *testing.T) {
 	if a := <-answers; a.status != http.StatusGone {
 		t.Errorf("%d %s", a.status, a.body)
 	}
+}
+
+func at(n int) uint64 { return uint64(len(apitest.People()) + n) }
+
+// A poll that would be empty waits for the next change, and for nothing else.
+func TestLongPoll(t *testing.T) {
+	f := serve(t)
+	answers := make(chan *response)
+	poll := func(target string) {
+		go func() { answers <- f.get(t, target) }()
+		eventstest.Until(t, func() bool { return len(f.public.polls.waiting) == 1 })
+	}
+	poll(changesOf + "?wait=25&since=" + apitest.Sequence(0))
+	f.apply(events.Views{Revision: 1, List: events.Scammers, EntryID: "s1", Views: 11})
+	f.apply(events.Delisting{Revision: 1, List: events.Scammers, EntryID: "s1"})
+	a := <-answers
+	if want := fmt.Sprintf(`"until":%d,"upToDate":true,"changes":[{"seq":%[1]d,"op":"remove","list":"scammers","_id":"s1"}]}`, at(2)); !strings.HasSuffix(a.body, want) {
+		t.Errorf("%s, want %s", a.body, want)
+	}
+	if a.header.Get("Cache-Control") != "no-store" || a.header.Get("Registry-Sequence") != apitest.Sequence(2) {
+		t.Errorf("%v", a.header)
+	}
+	if a := f.get(t, changesOf+"?wait=25&since=0"); !strings.Contains(a.body, `"seq":2`) || a.header.Get("Cache-Control") != "no-store" {
+		t.Errorf("with changes there: %v %s", a.header, a.body)
+	}
+	if a := f.get(t, changesOf+"?wait=0&since="+apitest.Sequence(2)); a.header.Get("Cache-Control") != "public, s-maxage=5" {
+		t.Errorf("wait=0: %v", a.header)
+	}
+	if a := f.get(t, changesOf+"?wait=1&since="+apitest.Sequence(2)); !strings.HasSuffix(a.body, `"upToDate":true,"changes":[]}`) {
+		t.Errorf("after a second: %s", a.body)
+	}
+	poll(changesOf + "?wait=25&since=" + apitest.Sequence(2))
+	f.model.NameFeed("other", false)
+	if a := <-answers; a.status != http.StatusGone {
+		t.Errorf("another stream: %d %s", a.status, a.body)
+	}
+	eventstest.Until(t, func() bool { return len(f.public.polls.waiting) == 0 })
+}
+
+// Everybody who waits gets an answer when the server stops or what it has is too old; a reader that
+// leaves is forgotten; more than may wait are refused.
+func TestLongPollEnds(t *testing.T) {
+	f := serve(t, func(cfg *Config) { cfg.MaxFollowers = 2 })
+	target := changesOf + "?wait=25&since=" + apitest.Sequence(0)
+	answers := make(chan *response)
+	for range 2 {
+		go func() { answers <- f.get(t, target) }()
+	}
+	eventstest.Until(t, func() bool { return len(f.public.polls.waiting) == 2 })
+	f.wantError(t, http.StatusServiceUnavailable, "Serwer jest przeciążony.", http.MethodGet, target)
+	f.set(func(s *Readiness) { s.Ready = false })
+	f.apply(events.Delisting{Revision: 1, List: events.Scammers, EntryID: "s1"})
+	for range 2 {
+		if a := <-answers; a.status != http.StatusServiceUnavailable {
+			t.Errorf("nothing may be answered: %d %s", a.status, a.body)
+		}
+	}
+	f.set(func(s *Readiness) { s.Ready = true })
+
+	ctx, cancel := context.WithCancel(context.Background())
+	target = changesOf + "?wait=25&since=" + apitest.Sequence(1)
+	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+f.addr+target, nil)
+	left := make(chan error)
+	go func() {
+		resp, err := f.client.Do(req)
+		if err == nil {
+			resp.Body.Close()
+		}
+		left <- err
+	}()
+	eventstest.Until(t, func() bool { return len(f.public.polls.waiting) == 1 })
+	cancel()
+	if <-left == nil {
+		t.Error("the reader did not leave")
+	}
+	f.apply(events.Delisting{Revision: 1, List: events.Scammers, EntryID: "s2"})
+	eventstest.Until(t, func() bool { return len(f.public.polls.waiting) == 0 })
+
+	target = changesOf + "?wait=25&since=" + apitest.Sequence(2)
+	go func() { answers <- f.get(t, target) }()
+	eventstest.Until(t, func() bool { return len(f.public.polls.waiting) == 1 })
+	f.public.EndFollowing()
+	for range 2 {
+		if a := <-answers; a.status != http.StatusOK || !strings.HasSuffix(a.body, `"changes":[]}`) {
+			t.Errorf("the server stops: %d %s", a.status, a.body)
+		}
+		go func() { answers <- f.get(t, target) }()
+	}
+	<-answers
 }

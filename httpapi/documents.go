@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"crypto/sha256"
 	_ "embed"
+	"encoding/hex"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -9,10 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gin-gonic/gin"
-
 	"example.org/registry/events"
-	"example.org/registry/httpapi/respond"
 )
 
 //go:embed openapi.yaml
@@ -27,39 +26,37 @@ func openAPI(baseURL string) []byte {
 	return []byte(strings.Replace(openAPIFile, "url: /\n", "url: "+strconv.Quote(baseURL)+"\n", 1))
 }
 
-// apiDocuments adds the descriptions of the API and of the events.
-func (p *Public) apiDocuments(cfg Config) {
-	const media, keep = "application/yaml; charset=utf-8", "public, max-age=300"
-	p.get("/openapi.yaml", always(document(media, keep, openAPI(cfg.BaseURL))))
-	if cfg.AsyncAPI != nil {
-		p.get("/asyncapi.yaml", always(document(media, keep, cfg.AsyncAPI)))
+// document returns a handler for a document that never changes.
+func document(media, cacheControl string, body []byte) handler {
+	return static(media, noPage, cacheControl, body)
+}
+
+// pageDocument returns a handler for a page that never changes and that search engines may show.
+func pageDocument(cacheControl string, body []byte) handler {
+	return static("", indexedPage, cacheControl, body)
+}
+
+func static(media string, kind page, cacheControl string, body []byte) handler {
+	sum := sha256.Sum256(body)
+	tag := hex.EncodeToString(sum[:16])
+	return func(x *exchange) error {
+		x.media, x.page = media, kind
+		if sent, err := x.sendKnown(policy{control: cacheControl}, tag); sent || err != nil {
+			return err
+		}
+		return x.send(body)
 	}
 }
 
-// document returns a response with a body that never changes.
-func document(media, cacheControl string, body []byte) respond.Response {
-	return respond.Response{Media: []string{media}, Cache: respond.Cached(cacheControl), Tags: respond.TagsOf(body), Body: respond.NewBody(body)}
-}
-
-// pageDocument returns a page that never changes and that search engines may show.
-func pageDocument(cacheControl string, body []byte) respond.Response {
-	return respond.Response{Page: respond.IndexedPage, Cache: respond.Cached(cacheControl), Tags: respond.TagsOf(body), Body: respond.NewBody(body)}
-}
-
-// always returns a handler with a single response.
-func always(a respond.Response) handler {
-	return func(*gin.Context) (respond.Response, error) { return a, nil }
-}
-
-// proofs serves GET /proofs/{id} with the address of the proofs page, below base. The id is
-// checked, so it cannot lead to another address.
+// proofs serves GET /proofs/{id} with the address of the proofs page, below base. The id is checked, so it cannot lead to
+// another address.
 func proofs(base string) handler {
-	return func(c *gin.Context) (respond.Response, error) {
-		id := c.Param("id")
+	return func(x *exchange) error {
+		id := x.c.Param("id")
 		if !events.IsID(id) {
-			return respond.Response{}, errNotFound
+			return errNotFound
 		}
-		return respond.Redirect(http.StatusFound, base+"/"+id), nil
+		return x.sendRedirect(http.StatusFound, base+"/"+id)
 	}
 }
 
@@ -68,18 +65,18 @@ func proofs(base string) handler {
 const securityTxtValid = 180 * 24 * time.Hour
 
 // securityTxt serves GET /.well-known/security.txt (RFC 9116).
-func (p *Public) securityTxt(cfg Config) handler {
-	return func(*gin.Context) (respond.Response, error) {
-		text := securityTxt(cfg.Contact, cfg.BaseURL, time.Now())
-		return respond.Response{Media: []string{plainText}, Cache: respond.Cached("public, max-age=3600"), Body: respond.NewBody([]byte(text))}, nil
+func securityTxt(contact, baseURL string) handler {
+	return func(x *exchange) error {
+		x.media, x.policy = plainText, policy{control: "public, max-age=3600"}
+		return x.send([]byte(securityText(contact, baseURL, time.Now())))
 	}
 }
 
 const plainText = "text/plain; charset=utf-8"
 
-// securityTxt is the file's text. Without a contact it names the mailbox that RFC 2142 reserves for
+// securityText is the file's text. Without a contact it names the mailbox that RFC 2142 reserves for
 // this in every domain.
-func securityTxt(contact, baseURL string, now time.Time) string {
+func securityText(contact, baseURL string, now time.Time) string {
 	u, err := url.Parse(baseURL)
 	if contact == "" {
 		contact = "mailto:security@localhost"

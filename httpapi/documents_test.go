@@ -81,9 +81,9 @@ func TestConfigIsChecked(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := NewPublic(Config{Health: health, BaseURL: "https://x/y", ProofsURL: "http://x:8080/p"}); err != nil {
-		t.Error(err)
-	}
+	p, err := NewPublic(Config{Health: health, BaseURL: "https://x/y", ProofsURL: "http://x:8080/p"})
+	require.NoError(t, err)
+	p.Close()
 }
 
 // RFC 9116: Contact and Expires are required, the latter less than a year ahead.
@@ -96,7 +96,7 @@ func TestSecurityTxt(t *testing.T) {
 		{"https://example.org/holes", "http://localhost", "Contact: https://example.org/holes\nExpires: 2027-05-20T00:00:00Z\nPreferred-Languages: pl, en\n" +
 			"Canonical: http://localhost/.well-known/security.txt\n"},
 	} {
-		if got := securityTxt(c.contact, c.base, now); got != c.want {
+		if got := securityText(c.contact, c.base, now); got != c.want {
 			t.Errorf("%q, %q: %q", c.contact, c.base, got)
 		}
 	}

@@ -1,12 +1,5 @@
 package httpapi
 
-import (
-	"github.com/gin-gonic/gin"
-
-	"example.org/registry/httpapi/body"
-	"example.org/registry/httpapi/respond"
-)
-
 // donationBody is the body of a donation's status.
 type donationBody struct {
 	ID                    string `json:"id"`
@@ -19,24 +12,23 @@ type donationBody struct {
 	UpdatedAt             string `json:"updatedAt"`
 }
 
-// donation serves GET /api/donate/status. It is neither cached nor logged: only clients that know a
-// donation's id may see it (httpapi/CONTRACT.md#donations).
-func (p *Public) donation(c *gin.Context) (respond.Response, error) {
-	id, err := parseDonation(c.Request.URL.RawQuery)
+// donation serves GET /api/donate/status. It is neither cached nor logged: only clients that know a donation's id may see it
+// (httpapi/CONTRACT.md#donations).
+func (p *Public) donation(x *exchange) error {
+	id, err := parseDonation(x.query())
 	if err != nil {
-		return respond.Response{}, err
+		return err
 	}
-	at, err := p.gate.admit(c.Request)
-	if err != nil {
-		return respond.Response{}, err
+	if err := x.loadView(); err != nil {
+		return err
 	}
-	d, known := at.view.Donation(id)
+
+	d, known := x.view.Donation(id)
 	if !known {
-		return at.withHeaders(respond.Response{}), errNotFound
+		return errNotFound
 	}
-	a, err := respond.JSON(donationBody{
+	return x.sendJSON(policy{}, donationBody{
 		d.DonationID, string(d.Status), d.Amount, d.Currency, d.Confirmations, d.RequiredConfirmations,
-		body.Time(d.CreatedAt), body.Time(d.UpdatedAt),
+		FormatTime(d.CreatedAt), FormatTime(d.UpdatedAt),
 	})
-	return at.withHeaders(a), err
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"golang.org/x/sync/semaphore"
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/httpapi/internal/apitest"
-	"example.org/registry/httpapi/wire"
 	"example.org/registry/readmodel"
 )
 
@@ -63,8 +63,8 @@ func serve(t testing.TB, mutate ...func(*Config)) *fixture {
 	require.NoError(t, err)
 	f.public = public
 	t.Cleanup(public.Close)
-	f.addr = listen(t, wire.NewServer(public, cfg.Logger))
-	t.Cleanup(public.EndFollowing) // first: the server waits for followers
+	f.addr = listen(t, NewServer(public, 0, cfg.Logger))
+	t.Cleanup(public.EndFollowing) // first: the server waits for polls
 	f.client = &http.Client{
 		Timeout:       30 * time.Second, // no test waits forever
 		Transport:     &http.Transport{DisableCompression: true},
@@ -77,16 +77,10 @@ func serve(t testing.TB, mutate ...func(*Config)) *fixture {
 // listen serves on a free port until the test ends, and waits for the end.
 func listen(t testing.TB, srv *http.Server) string {
 	t.Helper()
-	return listenOver(t, srv, func(l net.Listener) net.Listener { return wire.LimitConnections(l, wire.Limits{}) })
-}
-
-// listenOver is listen over another kind of connections.
-func listenOver(t testing.TB, srv *http.Server, wrap func(net.Listener) net.Listener) string {
-	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	address, done := l.Addr().String(), make(chan struct{})
-	go func() { defer close(done); _ = srv.Serve(wrap(l)) }()
+	go func() { defer close(done); _ = srv.Serve(LimitConnections(l, 0, nil, func() {})) }()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
@@ -115,10 +109,9 @@ func (f *fixture) set(change func(*Readiness)) {
 	f.state.Store(&s)
 }
 
-// boundSearches replaces the bounds on text searches; nobody asks anything yet.
-func (f *fixture) boundSearches(waiting int, wait time.Duration) {
-	s := f.public.searches
-	s.most, s.limit, s.wait = 1, waiting, wait
+// boundSearches lets one text search run, and so many wait; nobody asks anything yet.
+func (f *fixture) boundSearches(waiting int) {
+	f.public.searches = &turns{semaphore.NewWeighted(1), newPlaces(waiting)}
 }
 
 // response is a response with its body.

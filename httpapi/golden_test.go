@@ -29,8 +29,8 @@ func worlds(t *testing.T) map[string]*fixture {
 		"no followers": serve(t, func(c *Config) { c.MaxFollowers = 0 }),
 	}
 	all["loading"].set(func(s *Readiness) { s.Ready = false })
-	all["broken"].public.gate.health.Reader = failing{"a bug"}
-	all["crowded"].public.gate.waiting.most = 0
+	all["broken"].public.health.Reader = failing{"a bug"}
+	all["crowded"].public.sequenceWaiting = newPlaces(0)
 	all["limited"].get(t, "/api/scammers") // the burst
 	return all
 }

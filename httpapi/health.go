@@ -1,11 +1,12 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
-	"example.org/registry/httpapi/body"
 	"example.org/registry/readmodel"
 )
 
@@ -55,13 +56,13 @@ func (h *Health) View() (*readmodel.View, Readiness, error) {
 func (h *Health) admit(view *readmodel.View, readiness Readiness) error {
 	switch {
 	case !readiness.Ready:
-		return notReady(readiness.Reason)
+		return loading(readiness.Reason)
 	case h.MaxStaleness > 0 && time.Since(readiness.AsOf) > h.MaxStaleness:
-		return notReady("out of touch with the stream since " + body.Time(readiness.AsOf))
+		return loading("out of touch with the stream since " + FormatTime(readiness.AsOf))
 	case h.MinEntries > 0 && view.Total() == 0:
-		return notReady("the registry is empty: lists and checks are answered once somebody is listed; --min-entries 0 answers them now")
+		return loading("the registry is empty: lists and checks are answered once somebody is listed; --min-entries 0 answers them now")
 	case h.MinEntries > 0 && view.Total() < h.MinEntries:
-		return notReady(fmt.Sprintf("%d entries, fewer than the %d required", view.Total(), h.MinEntries))
+		return loading(fmt.Sprintf("%d entries, fewer than the %d required", view.Total(), h.MinEntries))
 	}
 	return nil
 }
@@ -71,14 +72,78 @@ func (h *Health) IsEmpty() bool {
 	return h.MinEntries > 0 && h.Readiness().Ready && h.Reader.View().Total() == 0
 }
 
-// notReady is the reason why the read model may not be served. Clients see errLoading.
-type notReady string
-
-func (n notReady) Error() string {
-	if n == "" {
-		return "not caught up with the stream"
-	}
-	return string(n)
+// loading returns errLoading with its reason, for /readyz.
+func loading(reason string) error {
+	return notReady(cmp.Or(reason, errLoading.reason), errLoading.retryAfter)
 }
 
-func (notReady) Is(target error) bool { return target == errLoading }
+// minSeqHeader asks for an answer at a sequence or after it (httpapi/CONTRACT.md#sequences).
+const minSeqHeader = "Registry-Min-Sequence"
+
+const (
+	sequenceWait       = 2 * time.Second
+	maxSequenceWaiting = 256
+)
+
+// loadView loads the state to answer from: the newest one or, where the client asks for a sequence, one that has it. The
+// parameters have been checked. Errors: a failure, or that of the request's context.
+func (x *exchange) loadView() error {
+	atLeast, given, err := minSequence(x.c.Request.Header[minSeqHeader])
+	if err != nil {
+		return err
+	}
+	x.atSequence = given
+	return x.loadViewAt(atLeast)
+}
+
+// loadViewAt loads a state at a sequence or after it, for which it waits a little.
+func (x *exchange) loadViewAt(atLeast uint64) error {
+	view, readiness, err := x.health.View()
+	if err != nil {
+		return err
+	}
+	if view.Sequence() < atLeast {
+		if readiness.Frozen {
+			return errNotReached
+		}
+		if err := x.awaitSequence(atLeast); err != nil {
+			return err
+		}
+		if view, readiness, err = x.health.View(); err != nil { // the new view may not be good enough to serve
+			return err
+		}
+		if view.Sequence() < atLeast { // another model has replaced it
+			return errNotReached
+		}
+	}
+
+	x.view, x.asOf = view, readiness.AsOf
+	return nil
+}
+
+func (x *exchange) awaitSequence(sequence uint64) error {
+	if !x.sequenceWaiting.enter() {
+		return errBusy
+	}
+	defer x.sequenceWaiting.leave()
+
+	ctx := x.c.Request.Context()
+	bounded, cancel := context.WithTimeout(ctx, sequenceWait)
+	defer cancel()
+	if _, err := x.health.Reader.Await(bounded, sequence); err != nil && ctx.Err() == nil {
+		return errNotReached
+	}
+	return ctx.Err()
+}
+
+// minSequence reads the values of Registry-Min-Sequence. As with parameters, an empty one is absent, and a repeated one is
+// wrong.
+func minSequence(values []string) (sequence uint64, given bool, err error) {
+	if len(values) == 0 || len(values) == 1 && values[0] == "" {
+		return 0, false, nil
+	}
+	if sequence, err = strconv.ParseUint(values[0], 10, 64); err != nil || len(values) > 1 {
+		return 0, false, invalid(minSeqHeader)
+	}
+	return sequence, true, nil
+}

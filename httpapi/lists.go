@@ -1,75 +1,204 @@
 package httpapi
 
 import (
-	"context"
+	"slices"
+	"strconv"
+	"strings"
 
 	"example.org/registry/events"
-	"example.org/registry/httpapi/body"
-	"example.org/registry/httpapi/respond"
+	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/readmodel"
 )
 
 // list serves GET /api/scammers, /api/servers and /api/legit (httpapi/CONTRACT.md#lists).
 func (p *Public) list(l events.List) handler {
-	return p.cacheable(&route{
-		policy: p.listCache,
-		parse: func(raw string) (q query, err error) {
-			q.list, err = parseList(l, raw)
-			return q, err
-		},
-		tag: func(at state, q *query) *respond.Tags { return at.headers.tags.list(&q.list) },
-		build: func(ctx context.Context, at state, q *query, dst []byte) ([]byte, error) {
-			found, _, err := p.searchList(ctx, at.view, q.list)
-			if err != nil {
-				return nil, err
-			}
-			if err := at.room.Take(body.Size(found.Rows)); err != nil {
-				return nil, err
-			}
-			return body.AppendPage(dst, found), nil
-		},
-	})
+	return func(x *exchange) error {
+		q, err := parseList(l, x.query())
+		if err != nil {
+			return err
+		}
+		if err := x.loadView(); err != nil {
+			return err
+		}
+		if sent, err := x.sendKnown(p.listCache, x.view.ListTag(&q)); sent || err != nil {
+			return err
+		}
+
+		found, _, err := x.findList(q)
+		if err != nil {
+			return err
+		}
+
+		size := sizeOf(found.Rows) + sizeOfEnvelope
+		if err := x.takeMemory(size); err != nil {
+			return err
+		}
+		return x.send(AppendPage(make([]byte, 0, size), found))
+	}
 }
 
-// searchList returns a page of a list from a view, and its totals. A text search waits for its turn,
-// and so does the lookup of an id that many entries share.
-func (p *Public) searchList(ctx context.Context, view *readmodel.View, q readmodel.ListQuery) (readmodel.Page, readmodel.Totals, error) {
-	leave, err := p.searches.enter(ctx, q.ID == "" && q.Search != "" || view.ManyWithID(q.ID))
+// sizeOfEnvelope is room for what a body has beside its entries.
+const sizeOfEnvelope = 256
+
+// findList returns a page of a list, and its totals. A text search takes its turn, and so does the lookup of an id that many
+// entries share.
+func (x *exchange) findList(q readmodel.ListQuery) (readmodel.Page, readmodel.Totals, error) {
+	leave, err := x.takeTurn(q.ID == "" && q.Search != "" || x.view.ManyWithID(q.ID))
 	if err != nil {
 		return readmodel.Page{}, readmodel.Totals{}, err
 	}
 	defer leave()
-	return view.ListTotals(ctx, q)
+	return x.view.ListTotals(x.ctx(), q)
 }
 
 // check serves GET /api/check (httpapi/CONTRACT.md#check).
-func (p *Public) check() handler {
-	return p.cacheable(&route{
-		policy: p.checkCache,
-		parse: func(raw string) (q query, err error) {
-			q.check, err = parseCheck(raw)
-			return q, err
-		},
-		tag: func(at state, _ *query) *respond.Tags { return &at.headers.tags.check },
-		build: func(ctx context.Context, at state, q *query, dst []byte) ([]byte, error) {
-			found, err := p.searchPerson(ctx, at.view, q.check)
-			if err != nil {
-				return nil, err
-			}
-			if err := at.room.Take(body.CheckSize(found)); err != nil {
-				return nil, err
-			}
-			return body.AppendCheck(dst, found), nil
-		},
-	})
+func (p *Public) check(x *exchange) error {
+	q, err := parseCheck(x.query())
+	if err != nil {
+		return err
+	}
+	if err := x.loadView(); err != nil {
+		return err
+	}
+	if sent, err := x.sendKnown(checkCache, x.view.CheckTag()); sent || err != nil {
+		return err
+	}
+
+	leave, err := x.takeTurn(q.ID == "" || x.view.ManyWithID(q.ID))
+	if err != nil {
+		return err
+	}
+	found, err := x.view.Check(x.ctx(), q)
+	leave()
+	if err != nil {
+		return err
+	}
+
+	size := sizeOfCheck(found) + sizeOfEnvelope
+	if err := x.takeMemory(size); err != nil {
+		return err
+	}
+	return x.send(AppendCheck(make([]byte, 0, size), found))
 }
 
-// searchPerson checks q in a view. It waits as searchList does.
-func (p *Public) searchPerson(ctx context.Context, view *readmodel.View, q readmodel.CheckQuery) (readmodel.CheckResult, error) {
-	leave, err := p.searches.enter(ctx, q.ID == "" || view.ManyWithID(q.ID))
+// batchID is one id of a batch.
+type batchID struct {
+	asked string // as the client wrote it
+	id    string // as understood
+}
+
+// batch serves GET /api/check/batch (httpapi/CONTRACT.md#batch).
+func (p *Public) batch(x *exchange) error {
+	ids, err := parseBatch(x.query())
 	if err != nil {
-		return readmodel.CheckResult{}, err
+		return err
+	}
+	if err := x.loadView(); err != nil {
+		return err
+	}
+	if sent, err := x.sendKnown(policy{control: "private, max-age=10"}, x.view.CheckTag()); sent || err != nil {
+		return err
+	}
+
+	leave, err := x.takeTurn(slices.ContainsFunc(ids, func(b batchID) bool { return x.view.ManyWithID(b.id) }))
+	if err != nil {
+		return err
 	}
 	defer leave()
-	return view.Check(ctx, q)
+
+	size := sizeOfEnvelope
+	body := []byte(`{"results":[`)
+	for i, b := range ids {
+		found, err := x.view.Check(x.ctx(), readmodel.CheckQuery{ID: b.id})
+		if err != nil {
+			return err
+		}
+		size += sizeOfCheck(found) + sizeOfEnvelope
+		if err := x.takeMemory(size); err != nil {
+			return err
+		}
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = appendBatched(body, b.asked, found)
+	}
+	return x.send(append(body, "]}"...))
+}
+
+// parseBatch reads the query string of a batch: ids, separated by commas, each in a form of a chat id, none twice. It is a
+// pure function.
+func parseBatch(raw string) ([]batchID, error) {
+	p := readParams(raw)
+	text := p.trimmedTo("ids", bounds.MaxQuery)
+	switch {
+	case p.err != nil:
+		return nil, p.err
+	case text == "":
+		return nil, missing("ids")
+	case strings.Count(text, ",") >= bounds.MaxBatch:
+		return nil, invalid("ids")
+	}
+
+	var ids []batchID
+	seen := map[string]bool{}
+	for asked := range strings.SplitSeq(text, ",") {
+		id, ok := events.ReadChatID(strings.TrimSpace(asked))
+		if !ok || bounds.Longer(asked, bounds.MaxValue) || seen[id] {
+			return nil, invalid("ids")
+		}
+		seen[id] = true
+		ids = append(ids, batchID{asked, id})
+	}
+	return ids, nil
+}
+
+// rangesBody is the body of GET /api/ranges.
+type rangesBody struct {
+	Version string `json:"version"`
+	Buckets int    `json:"buckets"`
+	Lines   int    `json:"lines"`
+	Entries Counts `json:"entries"`
+}
+
+// ranges serves GET /api/ranges (httpapi/CONTRACT.md#ranges).
+func (p *Public) ranges(x *exchange) error {
+	if err := readParams(x.query()).err; err != nil {
+		return err
+	}
+	if err := x.loadView(); err != nil {
+		return err
+	}
+	x.tag = x.view.CheckTag()
+	return x.sendJSON(checkCache, rangesBody{readmodel.RangeVersion, readmodel.NumRanges, x.view.RangeLines(), CountsOf(x.view)})
+}
+
+// rangeOf serves GET /api/ranges/{prefix}. No log and no metric names the prefix.
+func (p *Public) rangeOf(x *exchange) error {
+	bucket, err := parseBucket(x.c.Param("prefix"), x.c.Request.URL.RawPath)
+	if err != nil {
+		return err
+	}
+	if err := readParams(x.query()).err; err != nil {
+		return err
+	}
+	if err := x.loadView(); err != nil {
+		return err
+	}
+
+	x.media = plainText
+	cache := policy{control: "public, s-maxage=30, no-transform", cdn: p.listCache.cdn, asIs: true}
+	if sent, err := x.sendKnown(cache, x.view.RangeTag(bucket)); sent || err != nil {
+		return err
+	}
+	return x.send(x.view.AppendRange(nil, bucket))
+}
+
+// parseBucket reads the prefix of a range: three hexadecimal digits, not escaped, so that each range has one address in
+// caches. It is a pure function.
+func parseBucket(prefix, escaped string) (int, error) {
+	n, err := strconv.ParseUint(prefix, 16, 12)
+	if err != nil || len(prefix) != 3 || escaped != "" || strings.ToLower(prefix) != prefix {
+		return 0, invalid("prefix")
+	}
+	return int(n), nil
 }

@@ -1,52 +1,29 @@
 package httpapi
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"sync/atomic"
-	"time"
 
+	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"example.org/registry/httpapi/respond"
 	"example.org/registry/httpapi/verdict"
 )
 
-// metrics counts requests by route and status. Labels are resolved when a route is added, so a
-// request needs no lookup. A route is a pattern, never a path: no id becomes a label.
+// metrics counts requests by route and status. A route is a pattern, never a path: no id becomes a label.
 type metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 	verdicts *prometheus.CounterVec
-	// connections counts those that were closed: to make room, and beyond a client's share.
-	connections [2]prometheus.Counter
-	begun       atomic.Uint64
-	ended       atomic.Uint64
+	refused  prometheus.Counter // connections
+	begun    atomic.Uint64
+	running  atomic.Int64
 }
 
-// inFlight returns how many requests are being processed. It reads the ended ones first, so that
-// the result is never negative.
-func (m *metrics) inFlight() float64 {
-	ended := m.ended.Load()
-	return float64(m.begun.Load() - ended)
-}
-
-// routeMetrics are the metrics of one route.
-type routeMetrics struct {
-	counts  []statusCount
-	other   prometheus.Counter
-	seconds prometheus.Observer
-}
-
-type statusCount struct {
-	status int
-	failed string // the value of errorHeader, where both kinds of 503 are told apart
-	count  prometheus.Counter
-}
-
-// newMetrics registers the metrics with reg, unless that is nil.
-func newMetrics(reg prometheus.Registerer, refused *prometheus.CounterVec, g *gate, s *searches, b *respond.Cache[query], f *pollers, answers *respond.Budget) *metrics {
-	m := &metrics{
+func newMetrics() *metrics {
+	return &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "registry_http_requests_total", Help: "Requests answered by the public API, by route and status, and for 503 by the kind of failure (Registry-Error).",
 		}, []string{"route", "status", "error"}),
@@ -55,79 +32,76 @@ func newMetrics(reg prometheus.Registerer, refused *prometheus.CounterVec, g *ga
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
 		}, []string{"route"}),
 		verdicts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "registry_verdicts_total", Help: "Answers of the person check on the site that were made, by verdict; those that were remembered are not counted again.",
+			Name: "registry_verdicts_total", Help: "Answers of the person check on the site that were made, by verdict; those that were kept are not counted again.",
 		}, []string{"verdict"}),
+		refused: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "registry_http_connections_refused_total", Help: "Public connections that were closed because one client address holds a quarter of all.",
+		}),
 	}
-	closed := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "registry_http_connections_closed_total",
-		Help: "Public connections that were closed because all are taken, the longest idle first (full), or because one client address holds a quarter of them (share).",
-	}, []string{"reason"})
-	m.connections = [2]prometheus.Counter{closed.WithLabelValues("full"), closed.WithLabelValues("share")}
+}
+
+// register registers the metrics of p, once its routes are known. Every series exists from the start: a rate over one that
+// appears with the first error would miss that error.
+func (m *metrics) register(reg prometheus.Registerer, p *Public) {
+	for _, route := range p.engine.Routes() {
+		m.prepare(route.Path)
+	}
+	m.prepare(noRoute)
 	for _, v := range verdict.Values() {
 		m.verdicts.WithLabelValues(string(v))
 	}
-	if reg != nil {
-		reg.MustRegister(m.requests, m.seconds, m.verdicts, closed, refused, f.pages,
-			gauge("registry_feed_waiting", "Requests that wait for a change of the feed.", f.waiting.count),
-			measure("registry_http_requests_in_flight", "Requests being answered by the public API.", m.inFlight),
-			gauge("registry_http_sequence_waiters", "Requests that wait for a sequence (Registry-Min-Sequence).", g.waiting.count),
-			gauge("registry_http_searches_queued", "Text searches that wait for others to end.", s.count),
-			measure("registry_http_answer_bytes", "Bytes of the answers that are being made or sent; those that readers share count once.",
-				func() float64 { return float64(answers.Used()) }),
-			measure("registry_http_answer_bytes_limit", "Most bytes of answers that may be made or sent at once (--answer-memory).",
-				func() float64 { return float64(answers.Limit()) }),
-			prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "registry_http_answers_refused_total",
-				Help: "Answers refused because their bytes did not fit into --answer-memory."},
-				func() float64 { return float64(answers.Refused()) }),
-			measure("registry_ready", "1 while lists, checks and donations are answered, else they are 503.", g.ready),
-			measure("registry_remembered_pages", "Answers that are remembered because they were asked for again.",
-				func() float64 { return float64(b.Len()) }),
-			measure("registry_remembered_pages_bytes", "Memory of the remembered answers, by estimate.",
-				func() float64 { return float64(b.Size()) }))
+
+	gauge := func(name, help string, value func() float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
 	}
-	return m
+	reg.MustRegister(m.requests, m.seconds, m.verdicts, m.refused, p.polls.pages,
+		gauge("registry_feed_waiting", "Requests that wait for a change of the feed.", func() float64 { return float64(len(p.polls.waiting)) }),
+		gauge("registry_http_requests_in_flight", "Requests being answered by the public API.", func() float64 { return float64(m.running.Load()) }),
+		gauge("registry_http_sequence_waiters", "Requests that wait for a sequence (Registry-Min-Sequence).", func() float64 { return float64(len(p.sequenceWaiting)) }),
+		gauge("registry_http_searches_queued", "Text searches that wait for others to end.", func() float64 { return float64(len(p.searches.waiting)) }),
+		gauge("registry_http_answer_bytes", "Bytes of the answers that are being made or sent.", func() float64 { return float64(p.answers.used.Load()) }),
+		gauge("registry_http_answer_bytes_limit", "Most bytes of answers that may be made or sent at once (--answer-memory).", func() float64 { return float64(p.answers.limit) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "registry_http_answers_refused_total",
+			Help: "Answers refused because their bytes did not fit into --answer-memory."}, func() float64 { return float64(p.answers.refused.Load()) }),
+		gauge("registry_ready", "1 while lists, checks and donations are answered, else they are 503.", p.ready),
+		gauge("registry_kept_bodies", "Answers that are kept for the next request.", func() float64 { return float64(p.bodies.EstimatedSize()) }),
+		gauge("registry_kept_bodies_bytes", "Memory of the kept answers, by estimate.", func() float64 { return float64(p.bodies.WeightedSize()) }))
 }
 
-func measure(name, help string, value func() float64) prometheus.GaugeFunc {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
-}
-
-func gauge(name, help string, count func() int) prometheus.GaugeFunc {
-	return measure(name, help, func() float64 { return float64(count()) })
-}
-
-// route returns the metrics of a route. The most frequent statuses come first.
-func (m *metrics) route(name string) *routeMetrics {
-	r := &routeMetrics{other: m.requests.WithLabelValues(name, "other", ""), seconds: m.seconds.WithLabelValues(name)}
-	for _, status := range []int{
-		http.StatusOK, http.StatusNotModified, http.StatusNotFound, http.StatusGone, http.StatusBadRequest, http.StatusMethodNotAllowed,
-		http.StatusNoContent, http.StatusFound, http.StatusTooManyRequests, http.StatusServiceUnavailable,
-		http.StatusInternalServerError,
-	} {
-		r.counts = append(r.counts, statusCount{status, "", m.requests.WithLabelValues(name, strconv.Itoa(status), "")})
+func (m *metrics) prepare(route string) {
+	m.seconds.WithLabelValues(route)
+	for _, status := range []int{http.StatusOK, http.StatusNotModified, http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed,
+		http.StatusGone, http.StatusTooManyRequests, http.StatusInternalServerError} {
+		m.requests.WithLabelValues(route, strconv.Itoa(status), "")
 	}
 	for _, failed := range []string{"not-ready", "overloaded"} {
-		r.counts = append(r.counts, statusCount{http.StatusServiceUnavailable, failed,
-			m.requests.WithLabelValues(name, strconv.Itoa(http.StatusServiceUnavailable), failed)})
+		m.requests.WithLabelValues(route, strconv.Itoa(http.StatusServiceUnavailable), failed)
 	}
-	return r
 }
 
-// observe counts a response with its status and headers. waited tells that the request was to wait for a
-// sequence, which says nothing about speed.
-func (r *routeMetrics) observe(status int, header http.Header, waited bool, took time.Duration) {
-	if !waited {
-		r.seconds.Observe(took.Seconds())
+// ready returns 1 while lists, checks and donations are answered, else 0.
+func (p *Public) ready() float64 {
+	if _, _, err := p.health.View(); err != nil {
+		return 0
 	}
-	failed := ""
-	if status == http.StatusServiceUnavailable {
-		failed = header.Get(errorHeader)
-	}
-	for i := range r.counts {
-		if r.counts[i].status == status && r.counts[i].failed == failed {
-			r.counts[i].count.Inc()
-			return
-		}
-	}
-	r.other.Inc()
+	return 1
 }
+
+// count is the outermost middleware.
+func (m *metrics) count(c *gin.Context) {
+	m.begun.Add(1)
+	m.running.Add(1)
+	defer m.running.Add(-1)
+	c.Next()
+
+	failed := ""
+	if c.Writer.Status() == http.StatusServiceUnavailable {
+		failed = c.Writer.Header().Get(errorHeader)
+	}
+	m.requests.WithLabelValues(routeOf(c), strconv.Itoa(c.Writer.Status()), failed).Inc()
+}
+
+const noRoute = "none"
+
+// routeOf returns the pattern of the request's path.
+func routeOf(c *gin.Context) string { return cmp.Or(c.FullPath(), noRoute) }

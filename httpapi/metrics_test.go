@@ -1,35 +1,66 @@
 package httpapi
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 )
 
-// The metrics tell a server that is not ready from one that is overloaded, and a request that waits for a sequence is no slow one.
-func TestMetricsOfFailures(t *testing.T) {
-	m := metrics{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "requests"}, []string{"route", "status", "error"}),
-		seconds:  prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "seconds"}, []string{"route"}),
+// Requests are counted by route, status and kind of failure; no id, name or path becomes a label, and whatever is asked, no
+// new series appears: a hostile client cannot grow the metrics.
+func TestMetrics(t *testing.T) {
+	f := serve(t)
+	series := func() (n int, text string) {
+		families, err := f.registry.Gather()
+		require.NoError(t, err)
+		for _, family := range families {
+			n += len(family.Metric)
+			text += family.String()
+		}
+		return n, text
 	}
-	r := m.route("/x")
-	for _, failed := range []string{"not-ready", "overloaded", "overloaded", ""} {
-		r.observe(http.StatusServiceUnavailable, http.Header{errorHeader: {failed}}, failed == "not-ready", 0)
+	f.get(t, "/proofs/secret-proofs") // its 302 is a series
+	before, _ := series()
+
+	f.get(t, "/api/scammers")
+	f.get(t, "/api/scammers?search=adamowski")
+	f.get(t, "/api/scammers", "If-None-Match", "*")
+	f.get(t, "/api/scammers?limit=0")
+	f.get(t, "/api/chat/avatar/123456789")
+	f.get(t, "/secret/path")
+	f.get(t, "/api/donate/status?id=secret-donation")
+	f.ask(t, http.MethodPost, "/api/check")
+	f.ask(t, "METHOD", "/api/check")
+	f.set(func(s *Readiness) { s.Ready = false })
+	f.get(t, "/api/scammers")
+	for _, c := range []struct {
+		route, status, failed string
+		want                  float64
+	}{
+		{"/api/scammers", "200", "", 2}, {"/api/scammers", "304", "", 1}, {"/api/scammers", "400", "", 1}, {"/api/scammers", "500", "", 0},
+		{"/api/scammers", "503", "not-ready", 1}, {"/api/scammers", "503", "overloaded", 0},
+		{"/api/chat/avatar/:chatUserId", "200", "", 1}, {"/proofs/:id", "302", "", 1}, {"/api/donate/status", "404", "", 1},
+		{noRoute, "404", "", 1}, {noRoute, "405", "", 2},
+	} {
+		got := testutil.ToFloat64(f.public.metrics.requests.WithLabelValues(c.route, c.status, c.failed))
+		require.InDelta(t, c.want, got, 0, "%+v", c)
 	}
-	for failed, want := range map[string]float64{"not-ready": 1, "overloaded": 2, "": 1} {
-		require.InDelta(t, want, testutil.ToFloat64(m.requests.WithLabelValues("/x", "503", failed)), 0)
+
+	after, text := series()
+	require.Equal(t, before, after, "series")
+	for _, private := range []string{"secret", "123456789", "adamowski"} {
+		require.NotContains(t, text, private)
 	}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(m.seconds)
-	families, err := registry.Gather()
+	problems, err := testutil.GatherAndLint(f.registry)
 	require.NoError(t, err)
-	require.EqualValues(t, 3, families[0].GetMetric()[0].GetHistogram().GetSampleCount())
+	require.Empty(t, problems)
 }
 
 // slowClient takes each write a minute late.
@@ -40,22 +71,49 @@ func (c slowClient) Write(b []byte) (int, error) {
 	return c.ResponseRecorder.Write(b)
 }
 
-// A client that takes its answer slowly makes no slow server.
+// A client that takes its answer slowly makes no slow server, nor does one that waits for a sequence.
 func TestMetricsOfSlowClients(t *testing.T) {
 	f := serve(t)
 	synctest.Test(t, func(t *testing.T) {
 		f.public.ServeHTTP(slowClient{httptest.NewRecorder()}, httptest.NewRequest(http.MethodGet, "/api/scammers", nil))
+		waiting := httptest.NewRequest(http.MethodGet, "/api/check?id=1", nil)
+		waiting.Header.Set(minSeqHeader, "1")
+		f.public.ServeHTTP(httptest.NewRecorder(), waiting)
 	})
 	families, err := f.registry.Gather()
 	require.NoError(t, err)
+	counted := ""
 	for _, family := range families {
 		for _, m := range family.GetMetric() {
 			if h := m.GetHistogram(); family.GetName() == "registry_http_request_duration_seconds" && h.GetSampleCount() > 0 {
-				require.Equal(t, "/api/scammers", m.GetLabel()[0].GetValue())
-				require.Zero(t, h.GetSampleSum())
-				return
+				counted += fmt.Sprint(m.GetLabel()[0].GetValue(), " ", h.GetSampleSum())
 			}
 		}
 	}
-	t.Error("no request was counted")
+	require.Equal(t, "/api/scammers 0", counted)
+}
+
+// Answers below 500 leave nothing in the log. A panic is a 500 whose detail is in the log alone, and the next request is
+// answered.
+func TestLog(t *testing.T) {
+	f := serve(t)
+	for _, target := range append(documented(), "/nope", "/api/scammers?limit=0", "/api/check?search=adam") {
+		f.get(t, target)
+	}
+	require.Empty(t, f.log.String())
+
+	f.public.health.Reader = failing{"secret detail"}
+	for range 2 {
+		a := f.wantError(t, http.StatusInternalServerError, "Błąd podczas pobierania danych.",
+			http.MethodGet, "/api/scammers?search=adamowski&id=123456")
+		require.Equal(t, "no-store", a.header.Get("Cache-Control"))
+	}
+	log := f.log.String()
+	for want, wanted := range map[string]bool{
+		"secret detail": true, "route=/api/scammers": true, "health.go": true, // with the stack
+		"adamowski": false, "123456": false, "127.0.0.1": false,
+	} {
+		require.Equal(t, wanted, strings.Contains(log, want), want)
+	}
+	f.get(t, "/openapi.yaml")
 }

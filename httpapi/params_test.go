@@ -18,14 +18,14 @@ func wrong(t *testing.T, err error) string {
 	if err == nil {
 		return ""
 	}
-	p, ok := err.(*paramError)
+	f, ok := err.(*failure)
 	if !ok {
 		t.Fatalf("%T %v", err, err)
 	}
-	if p.missing {
-		return "missing " + p.name
+	if isMissing(err) {
+		return "missing " + f.param
 	}
-	return p.name
+	return f.param
 }
 
 func TestListParameters(t *testing.T) {

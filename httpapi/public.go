@@ -7,16 +7,18 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/gin-contrib/cors"
 	"github.com/gin-gonic/gin"
+	"github.com/maypok86/otter/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"example.org/registry/events"
 	"example.org/registry/httpapi/internal/bounds"
-	"example.org/registry/httpapi/respond"
 	"example.org/registry/httpapi/site"
 	"example.org/registry/httpapi/upstream"
 )
@@ -66,11 +68,10 @@ type Config struct {
 	// StaleIfError is how long shared caches may serve an old list while no origin responds, in
 	// whole seconds. Health's MaxStaleness bounds it. Zero means not at all.
 	StaleIfError time.Duration
-	// MaxFollowers is how many clients may wait for changes at once. No client address, if it is
-	// known, gets more than a quarter of that. Zero allows none.
+	// MaxFollowers is how many clients may wait for changes at once. Zero allows none.
 	MaxFollowers int
 	// AnswerMemory bounds the bytes of the responses that are being made or sent
-	// (httpapi/CONTRACT.md#overload). Zero means respond.DefaultBudget.
+	// (httpapi/CONTRACT.md#overload). Zero means 256 MiB.
 	AnswerMemory int64
 	// Status configures the probes of /api/status. Zero probes nothing, and no component is ok.
 	Status upstream.StatusConfig
@@ -79,7 +80,6 @@ type Config struct {
 	Ranked func() RankedIndex
 	// UserAgent names this service to the chat platform.
 	UserAgent string
-
 	// Avatars configures where pictures of users come from. Zero generates all.
 	Avatars upstream.AvatarConfig
 }
@@ -115,23 +115,22 @@ func (cfg *Config) check() error {
 // Public is the public API. Any goroutine may call ServeHTTP. Its owner calls Close after the last
 // request has been served.
 type Public struct {
-	engine      *gin.Engine
-	logger      *slog.Logger
-	metrics     *metrics
-	sender      *respond.Sender
-	answers     *respond.Budget
-	listCache   *respond.Policy
-	checkCache  *respond.Policy
-	feedCache   *respond.Policy
-	gate        gate
-	pollers     *pollers
-	searches    *searches
+	engine  *gin.Engine
+	logger  *slog.Logger
+	metrics *metrics
+	health  *Health
+
+	listCache       policy
+	bodies          *otter.Cache[bodyKey, keptBody]
+	gzips           gzips
+	answers         *memory
+	searches        *turns
+	sequenceWaiting places
+	polls           *polls
+	limit           *rateLimit // nil for no limit
+	preflight       gin.HandlerFunc
+
 	rankedIndex func() RankedIndex // returns nil while there is none
-	limit       *rateLimit         // nil for no limit
-	pictures    *rateLimit         // of avatars; nil for no limit
-	preflight   gin.HandlerFunc
-	bodies      *respond.Cache[query]
-	routeCount  uint8 // of cacheable routes; fixed after construction
 	upstreams   *upstream.Services
 	site        *site.Site      // nil: none
 	sitePaths   map[string]bool // of pages; fixed after construction
@@ -142,33 +141,25 @@ func NewPublic(cfg Config) (*Public, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	logger := cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
-	refused := newRefused()
-	waitingPlaces := func(most int, kind string) *places { return newPlaces(most, kind, cfg.TrustedProxies, refused) }
 	p := &Public{
-		engine:      newEngine(),
-		logger:      logger,
-		listCache:   listPolicy(cfg.StaleIfError, cfg.Health.MaxStaleness),
-		checkCache:  respond.Cached("public, s-maxage=10"),
-		feedCache:   respond.Cached("public, s-maxage=5"),
-		gate:        gate{health: cfg.Health, wait: maxMinWait, waiting: waitingPlaces(maxWaiting, "sequence")},
-		pollers:     newPollers(cfg.Health, waitingPlaces(cfg.MaxFollowers, "changes")),
-		searches:    newSearches(),
-		answers:     respond.NewBudget(cfg.AnswerMemory),
-		limit:       newRateLimit(1, cfg.RateLimit, cfg.TrustedProxies),
-		preflight:   respond.NewPreflight(),
-		sitePaths:   map[string]bool{},
+		logger:          cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler)),
+		metrics:         newMetrics(),
+		health:          cfg.Health,
+		listCache:       listPolicy(cfg.StaleIfError, cfg.Health.MaxStaleness),
+		bodies:          newKeptBodies(),
+		answers:         newMemory(cfg.AnswerMemory),
+		searches:        newTurns(),
+		sequenceWaiting: newPlaces(maxSequenceWaiting),
+		limit:           newRateLimit(1, cfg.RateLimit),
+		preflight: cors.New(cors.Config{AllowAllOrigins: true, AllowMethods: []string{http.MethodGet}, AllowHeaders: []string{"*"},
+			MaxAge: 24 * time.Hour}),
 		rankedIndex: cfg.Ranked,
+		sitePaths:   map[string]bool{},
 	}
 	if p.rankedIndex == nil {
 		p.rankedIndex = func() RankedIndex { return nil }
 	}
 	var err error
-	p.sender = respond.NewSender(p.answers, isAvatar)
-	if p.bodies, err = respond.NewCache[query](respond.MaxBodies); err != nil {
-		return nil, fmt.Errorf("httpapi: %w", err)
-	}
-	p.metrics = newMetrics(cfg.Metrics, refused, &p.gate, p.searches, p.bodies, p.pollers, p.answers)
 	cfg.Status.Database = databaseCheck(cfg.Status.Database, cfg.Health)
 	p.upstreams, err = upstream.New(upstream.Config{Status: cfg.Status, Avatars: cfg.Avatars, UserAgent: cfg.UserAgent, Metrics: cfg.Metrics, Logger: p.logger})
 	if err != nil {
@@ -177,98 +168,126 @@ func NewPublic(cfg Config) (*Public, error) {
 	if err := p.routes(cfg); err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}
+
+	p.polls = newPolls(cfg.Health.Reader, cfg.MaxFollowers) // it runs until Close
+	if cfg.Metrics != nil {
+		p.metrics.register(cfg.Metrics, p)
+	}
 	return p, nil
 }
 
 // ServeHTTP serves one request.
 func (p *Public) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.engine.ServeHTTP(w, r) }
 
-// EndFollowing responds to all clients that wait for changes; later ones do not wait. Call it before
-// shutting down the server, which waits for them.
-func (p *Public) EndFollowing() { p.pollers.drain() }
+// EndFollowing responds to all clients that wait for changes; later ones do not wait. Call it before shutting down the
+// server, which waits for them.
+func (p *Public) EndFollowing() { p.polls.drain() }
 
-// Close stops the probes, the calls to the platform and the watch for changes, and waits
-// for these. The server waits for requests.
+// Close stops the probes, the calls to the platform and the watch for changes, and waits for these. The server waits for
+// requests.
 func (p *Public) Close() {
-	p.pollers.close()
+	p.polls.close()
 	p.upstreams.Close()
 }
 
 // Requests returns how many requests have arrived.
 func (p *Public) Requests() uint64 { return p.metrics.begun.Load() }
 
-// ConnectionRefused counts a connection that was closed (wire.Limits.Refused).
-func (p *Public) ConnectionRefused(share bool) {
-	if share {
-		p.metrics.connections[1].Inc()
-	} else {
-		p.metrics.connections[0].Inc()
-	}
-}
+// ConnectionRefused counts a connection that was closed (LimitConnections).
+func (p *Public) ConnectionRefused() { p.metrics.refused.Inc() }
 
 // routes is the routing table. Everything is GET, and outside /api/ also HEAD: gin passes any other
 // method on a path of the table to NoMethod, with Allow, and every other path to NoRoute.
 func (p *Public) routes(cfg Config) error {
+	gin.SetMode(gin.ReleaseMode) // a switch of the whole process; in debug mode gin prints every route
+	p.engine = gin.New()
+	p.engine.HandleMethodNotAllowed, p.engine.RedirectTrailingSlash = true, false
+	p.engine.RemoteIPHeaders = []string{"X-Forwarded-For"}
+	if err := p.engine.SetTrustedProxies(texts(cfg.TrustedProxies)); err != nil {
+		return err
+	}
+	p.engine.Use(p.metrics.count, gin.CustomRecoveryWithWriter(nil, p.recovered))
+	p.engine.NoRoute(p.serve(nil, func(*exchange) error { return errNotFound }))
+	p.engine.NoMethod(p.serve(nil, p.otherMethod))
+
 	for _, l := range events.Lists() {
-		p.get("/api/"+string(l), p.list(l))
+		p.add("/api/"+string(l), p.limit, p.list(l))
 	}
-	p.get("/api/check", p.check())
-	p.get("/api/check/batch", p.batch())
-	p.get("/api/ranges", p.ranges())
-	p.get("/api/ranges/:prefix", p.rangeOf())
-	p.get("/api/changes", p.feed)
-	p.get("/api/changes/:epoch", p.changes())
-	p.get("/api/search", p.ranked)
-	p.get("/api/donate/status", p.donation)
-	p.get("/api/status", p.status)
+	p.add("/api/check", p.limit, p.check)
+	p.add("/api/check/batch", p.limit, p.batch)
+	p.add("/api/ranges", p.limit, p.ranges)
+	p.add("/api/ranges/:prefix", p.limit, p.rangeOf)
+	p.add("/api/changes", p.limit, p.feed)
+	p.add("/api/changes/:epoch", p.limit, p.changes)
+	p.add("/api/search", p.limit, p.ranked)
+	p.add("/api/donate/status", p.limit, p.donation)
+	p.add("/api/status", p.limit, p.status)
 	// A page without its pictures looks broken, so they have a limit of their own.
-	p.pictures = newRateLimit(bounds.MaxLimit, cfg.RateLimit, cfg.TrustedProxies)
-	p.unlimited(avatars+":chatUserId", limitedBy(p.pictures, p.avatar))
+	p.add(avatars+":chatUserId", newRateLimit(bounds.MaxLimit, cfg.RateLimit), p.avatar)
 	if cfg.ProofsURL != "" {
-		p.get("/proofs/:id", proofs(strings.TrimSuffix(cfg.ProofsURL, "/")))
+		p.add("/proofs/:id", p.limit, proofs(strings.TrimSuffix(cfg.ProofsURL, "/")))
 	}
-	p.engine.NoRoute(p.adapt("none", func(*gin.Context) (respond.Response, error) { return respond.Response{}, errNotFound }))
-	p.engine.NoMethod(p.adapt("none", p.otherMethod))
-	p.apiDocuments(cfg)
+	const media, keep = "application/yaml; charset=utf-8", "public, max-age=300"
+	p.add("/openapi.yaml", p.limit, document(media, keep, openAPI(cfg.BaseURL)))
+	if cfg.AsyncAPI != nil {
+		p.add("/asyncapi.yaml", p.limit, document(media, keep, cfg.AsyncAPI))
+	}
 	if cfg.Site {
 		return p.siteRoutes(cfg)
 	}
 	return nil
 }
 
-func (p *Public) get(path string, h handler) { p.unlimited(path, limitedBy(p.limit, h)) }
-
-// unlimited adds a path to the table without the rate limit of the others. Outside /api/ its
-// handler also serves HEAD: net/http drops the body.
-func (p *Public) unlimited(path string, h handler) {
-	answer := p.adapt(path, h)
-	p.engine.GET(path, answer)
+// add adds a path to the table. Outside /api/ its handler also serves HEAD: net/http drops the body.
+func (p *Public) add(path string, limit *rateLimit, h handler) {
+	serve := p.serve(limit, h)
+	p.engine.GET(path, serve)
 	if !strings.HasPrefix(path, "/api/") {
-		p.engine.HEAD(path, answer)
+		p.engine.HEAD(path, serve)
 	}
 }
 
-// newEngine returns gin without features that the contract excludes: redirects, and trust in
-// proxies.
-func newEngine() *gin.Engine {
-	gin.SetMode(gin.ReleaseMode) // a switch of the whole process; in debug mode gin prints every route
-	e := gin.New()
-	e.HandleMethodNotAllowed = true
-	e.RedirectTrailingSlash = false
-	_ = e.SetTrustedProxies(nil) // cannot fail for nil; rateLimit finds the client's address
-	return e
+func texts(networks []netip.Prefix) (all []string) {
+	for _, n := range networks {
+		all = append(all, n.String())
+	}
+	return all
 }
+
+// otherMethod answers any method but GET on a documented path: 204 to a preflight, 405 to the rest
+// (httpapi/CONTRACT.md#cors). gin has set Allow. Every answer has Access-Control-Allow-Origin, so gin-contrib/cors is for
+// preflights alone: it sends that header only to a foreign Origin, and a shared cache would keep an answer without it.
+func (p *Public) otherMethod(x *exchange) error {
+	if x.c.Request.Method != http.MethodOptions || x.c.GetHeader("Origin") == "" {
+		return errMethod
+	}
+	h := x.c.Writer.Header()
+	h.Del("Allow")
+	setCommonHeaders(h, x.c.Request.URL.Path)
+	x.c.Status(http.StatusNoContent)
+	p.preflight(x.c)
+	x.c.Writer.WriteHeaderNow()
+	return nil
+}
+
+// recovered answers a request whose handler has panicked.
+func (p *Public) recovered(c *gin.Context, value any) {
+	x := &exchange{Public: p, c: c, began: time.Now()}
+	x.fail(fmt.Errorf("panic: %v\n%s", value, debug.Stack()))
+}
+
+var checkCache = policy{control: "public, s-maxage=10"}
 
 // listPolicy returns how lists are cached (httpapi/CONTRACT.md#lists). To a shared cache s-maxage
 // means never to serve stale responses; CDN-Cache-Control lifts that for caches that know it. Such
 // a cache asks again after 10 s, since a response costs so little here. While a server responds, it
 // shows no entry for longer than 30 s after its delisting.
-func listPolicy(staleIfError, maxStaleness time.Duration) *respond.Policy {
+func listPolicy(staleIfError, maxStaleness time.Duration) policy {
 	if maxStaleness > 0 {
 		staleIfError = min(staleIfError, maxStaleness)
 	}
-	return &respond.Policy{
-		Control: []string{"public, s-maxage=30, stale-while-revalidate=300"},
-		CDN:     []string{"max-age=10, stale-while-revalidate=20, stale-if-error=" + strconv.FormatInt(int64(staleIfError/time.Second), 10)},
+	return policy{
+		control: "public, s-maxage=30, stale-while-revalidate=300",
+		cdn:     "max-age=10, stale-while-revalidate=20, stale-if-error=" + strconv.FormatInt(int64(staleIfError/time.Second), 10),
 	}
 }

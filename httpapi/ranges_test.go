@@ -13,7 +13,6 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/httpapi/internal/apitest"
-	"example.org/registry/httpapi/wire"
 )
 
 // prefixOf returns the prefix of the range that tells of a chat id.
@@ -91,6 +90,6 @@ func BenchmarkRangeRatio(b *testing.B) {
 	rec := httptest.NewRecorder()
 	p.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, target, nil))
 	bare := constant(rec.Header(), rec.Body.Bytes())
-	b.Run("limit", func(b *testing.B) { overHTTP(b, listen(b, wire.NewServer(bare, nil)), target) })
-	b.Run("registry", func(b *testing.B) { overHTTP(b, listen(b, wire.NewServer(p, nil)), target) })
+	b.Run("limit", func(b *testing.B) { overHTTP(b, listen(b, NewServer(bare, 0, nil)), target) })
+	b.Run("registry", func(b *testing.B) { overHTTP(b, listen(b, NewServer(p, 0, nil)), target) })
 }

@@ -6,12 +6,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/gin-gonic/gin"
-
 	"example.org/registry/events"
-	"example.org/registry/httpapi/body"
 	"example.org/registry/httpapi/internal/bounds"
-	"example.org/registry/httpapi/respond"
 	"example.org/registry/httpapi/site"
 	"example.org/registry/readmodel"
 )
@@ -47,92 +43,81 @@ func parseRanked(raw string) (readmodel.RankedQuery, error) {
 }
 
 // ranked serves GET /api/search (httpapi/CONTRACT.md#ranked).
-func (p *Public) ranked(c *gin.Context) (respond.Response, error) {
-	q, err := parseRanked(c.Request.URL.RawQuery)
+func (p *Public) ranked(x *exchange) error {
+	q, err := parseRanked(x.query())
 	if err != nil {
-		return respond.Response{}, err
+		return err
 	}
-	at, page, err := p.searchRanked(c, q)
+	found, sequence, err := x.searchRanked(q)
 	if err != nil {
-		return respond.Response{}, err
+		return err
 	}
-	room := p.answers.Room()
-	if err := room.Take(body.RankedSize(&page)); err != nil {
-		return respond.Response{}, err
+
+	size := sizeOfRanked(&found) + sizeOfEnvelope
+	if err := x.takeMemory(size); err != nil {
+		return err
 	}
-	return p.rankedAnswer(at, body.AppendRanked(nil, &page), room), nil
+	x.c.Header("Registry-Index-Sequence", strconv.FormatUint(sequence, 10))
+	return x.sendHashed(checkCache, appendRanked(make([]byte, 0, size), &found))
 }
 
 // searchPage serves GET /szukaj. Without words it shows an empty form, and needs no index.
-func (p *Public) searchPage(c *gin.Context) (respond.Response, error) {
-	q, err := parseRanked(c.Request.URL.RawQuery)
-	var at rankedState
+func (p *Public) searchPage(x *exchange) error {
+	q, err := parseRanked(x.query())
+	if err != nil && !isMissing(err) {
+		return err
+	}
+
 	var found readmodel.RankedPage
-	switch {
-	case isMissing(err):
-		at.state, err = p.gate.admit(c.Request)
-	case err == nil:
-		at, found, err = p.searchRanked(c, q)
+	var sequence uint64
+	if err != nil {
+		err = x.loadView()
+	} else {
+		found, sequence, err = x.searchRanked(q)
 	}
 	if err != nil {
-		return respond.Response{}, err
+		return err
 	}
-	room := p.answers.Room()
-	if err := room.Take(body.RankedSize(&found)); err != nil {
-		return respond.Response{}, err
+
+	if err := x.takeMemory(sizeOfRanked(&found)); err != nil {
+		return err
 	}
-	asOf := staleSince(at.headers.Time)
-	page, err := p.site.Search(nil, site.SearchPage{Query: q, Found: found, AsOf: asOf})
+	body, err := p.site.Search(nil, site.SearchPage{Query: q, Found: found, AsOf: x.staleSince()})
 	if err != nil {
-		room.Release()
-		return respond.Response{}, err
+		return err
 	}
-	a := p.rankedAnswer(at, page, room)
-	a.Page = respond.HiddenPage
-	if at.index == 0 {
-		a.More = nil
+	if sequence > 0 {
+		x.c.Header("Registry-Index-Sequence", strconv.FormatUint(sequence, 10))
 	}
-	return a, nil
+	x.page = hiddenPage
+	return x.sendHashed(checkCache, body)
 }
 
-// rankedAnswer returns a response whose tag hashes the body, since the order depends on more than
-// the content.
-func (p *Public) rankedAnswer(at rankedState, body []byte, room *respond.Room) respond.Response {
-	return at.withHeaders(respond.Response{
-		Cache: p.checkCache, Tags: respond.TagsOf(body), Body: respond.NewBody(body), Room: room,
-		More: []string{"Registry-Index-Sequence", strconv.FormatUint(at.index, 10)},
-	})
-}
-
-// rankedState is the basis of a response of ranked search.
-type rankedState struct {
-	state
-	index uint64 // Registry-Index-Sequence
-}
-
-// searchRanked waits for its turn, as other searches do, and runs the query. It acquires the index
-// before it loads the view, so that the view has every change of the index.
-func (p *Public) searchRanked(c *gin.Context, q readmodel.RankedQuery) (at rankedState, page readmodel.RankedPage, err error) {
-	index := p.rankedIndex()
+// searchRanked loads the view and runs the query in its turn. It acquires the index before it loads the view, so that the
+// view has every change of the index. sequence is the last one that the index covers.
+func (x *exchange) searchRanked(q readmodel.RankedQuery) (page readmodel.RankedPage, sequence uint64, err error) {
+	index := x.rankedIndex()
 	if index != nil {
 		defer index.Release()
 	}
-	if at.state, err = p.gate.admit(c.Request); err != nil {
-		return at, page, err
+	if err := x.loadView(); err != nil {
+		return page, 0, err
 	}
 	if index == nil {
-		return at, page, errLoading
+		return page, 0, errLoading
 	}
-	at.index = index.Sequence()
-	ctx, cancel := context.WithTimeout(c.Request.Context(), rankedWithin)
-	defer cancel()
-	leave, err := p.searches.enter(ctx, true)
+
+	leave, err := x.takeTurn(true)
 	if err != nil {
-		return at, page, err
+		return page, 0, err
 	}
 	defer leave()
-	if page, err = index.Search(ctx, at.view, q); errors.Is(err, readmodel.ErrNoRanking) {
+
+	ctx, cancel := context.WithTimeout(x.ctx(), rankedWithin)
+	defer cancel()
+	page, err = index.Search(ctx, x.view, q)
+	if errors.Is(err, readmodel.ErrNoRanking) {
 		err = errLoading
 	}
-	return at, page, err
+	return page, index.Sequence(), err
 }

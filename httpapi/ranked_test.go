@@ -86,7 +86,7 @@ func TestRankedParameters(t *testing.T) {
 			t.Errorf("%.60s: error of %q, want %q", raw, got, name)
 		}
 	}
-	if _, err := parseRanked("q=%20"); !isMissing(err) || blamed(err) != "q" {
+	if _, err := parseRanked("q=%20"); !isMissing(err) || failureOf(err).param != "q" {
 		t.Errorf("q of white space: %v", err)
 	}
 }
@@ -166,8 +166,8 @@ func TestNoRanking(t *testing.T) {
 // Ranked searches wait for their turn as the others do, and are refused beyond the bound.
 func TestRankedOverload(t *testing.T) {
 	f := serve(t)
-	f.boundSearches(0, 0)
-	leave, err := f.public.searches.enter(t.Context(), true)
+	f.boundSearches(0)
+	leave, err := f.public.searches.take(t.Context())
 	require.NoError(t, err)
 	f.wantError(t, http.StatusServiceUnavailable, "Serwer jest przeciążony.", http.MethodGet, "/api/search?q=a")
 	leave()

@@ -309,7 +309,7 @@ func BenchmarkPages(b *testing.B) {
 	for name, target := range map[string]string{"entry": "/wpis/scammers/e0000007", "list": "/scammers", "check": "/?id=900000000000000007"} {
 		b.Run(name+"/new", func(b *testing.B) {
 			for b.Loop() {
-				p.bodies.Clear()
+				p.bodies.InvalidateAll()
 				p.ServeHTTP(&sink{header: http.Header{}}, mustRequest(target))
 			}
 		})

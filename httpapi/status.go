@@ -4,10 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/gin-gonic/gin"
-
-	"example.org/registry/httpapi/body"
-	"example.org/registry/httpapi/respond"
 	"example.org/registry/httpapi/site"
 	"example.org/registry/httpapi/upstream"
 )
@@ -24,49 +20,52 @@ type statusCheck struct {
 	LatencyMs int64  `json:"latencyMs"`
 }
 
+// statusCache lasts as long as a round of probes is shared.
+var statusCache = policy{control: "public, s-maxage=15"}
+
 // status serves GET /api/status. It needs no read model.
-func (p *Public) status(c *gin.Context) (respond.Response, error) {
-	round, err := p.latestRound(c)
+func (p *Public) status(x *exchange) error {
+	round, err := x.latestRound()
 	if err != nil {
-		return respond.Response{}, err
+		return err
 	}
-	body := statusBody{CheckedAt: body.Time(round.CheckedAt)}
+	body := statusBody{CheckedAt: FormatTime(round.CheckedAt)}
 	for _, c := range round.Components {
 		body.Checks = append(body.Checks, statusCheck{c.ID, c.OK, c.Latency.Milliseconds()})
 	}
-	a, err := respond.JSON(body)
-	a.Cache = respond.Cached(statusCache)
-	return a, err
+	return x.sendJSON(statusCache, body)
 }
 
-// statusCache caches a response as long as a round is cached.
-const statusCache = "public, s-maxage=15"
-
 // statusPage serves GET /status with the same round.
-func (p *Public) statusPage(c *gin.Context) (respond.Response, error) {
-	round, err := p.latestRound(c)
+func (p *Public) statusPage(x *exchange) error {
+	round, err := x.latestRound()
 	if err != nil {
-		return respond.Response{}, err
+		return err
 	}
 	checks := make([]site.Component, len(round.Components))
 	for i, c := range round.Components {
 		checks[i] = site.Component{ID: c.ID, Checked: c.Configured, OK: c.OK, Latency: c.Latency}
 	}
-	_, _, notReady := p.gate.health.View()
-	page, err := p.site.Append(nil, "status", site.StatusPage(checks, notReady == nil, round.CheckedAt))
-	return respond.Response{Page: respond.IndexedPage, Cache: respond.Cached(statusCache), Tags: respond.TagsOf(page), Body: respond.NewBody(page)}, err
+
+	_, _, notReady := p.health.View()
+	body, err := p.site.Append(nil, "status", site.StatusPage(checks, notReady == nil, round.CheckedAt))
+	if err != nil {
+		return err
+	}
+	x.page = indexedPage
+	return x.sendHashed(statusCache, body)
 }
 
-// latestRound checks the query and returns the round of probes to serve.
-func (p *Public) latestRound(c *gin.Context) (*upstream.Status, error) {
-	if err := readParams(c.Request.URL.RawQuery).err; err != nil {
+// latestRound checks the query and returns the round of probes to show.
+func (x *exchange) latestRound() (*upstream.Status, error) {
+	if err := readParams(x.query()).err; err != nil {
 		return nil, err
 	}
-	return p.upstreams.Status(), nil
+	return x.upstreams.Status(), nil
 }
 
-// databaseCheck returns a check that is false whenever responses are old or there are none
-// (httpapi/CONTRACT.md#readiness). Otherwise it checks the storage itself.
+// databaseCheck returns a check that fails whenever answers are old or there are none (httpapi/CONTRACT.md#readiness), and
+// else checks the storage itself.
 func databaseCheck(ask func(context.Context) error, health *Health) func(context.Context) error {
 	if ask == nil {
 		return nil

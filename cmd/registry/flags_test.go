@@ -58,6 +58,7 @@ func TestUsageErrorsNameTheFlag(t *testing.T) {
 		{nil, "serve --max-followers=-1", "--max-followers"},
 		{nil, "serve --trusted-proxies 10.0.0.0/33", "--trusted-proxies"},
 		{nil, "serve --max-connections=-1", "--max-connections"},
+		{nil, "serve --idle-timeout=0s", "--idle-timeout"},
 		{nil, "serve --answer-memory=lots", "--answer-memory"},
 		{nil, "serve --answer-memory=1MiB", "--answer-memory"},
 		{nil, "serve --stream=REGISTRY_REJECTED", "--stream"},

@@ -23,8 +23,8 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/events/publish"
+	"example.org/registry/httpapi"
 	"example.org/registry/httpapi/admin"
-	"example.org/registry/httpapi/body"
 	"example.org/registry/readmodel"
 	"example.org/registry/readmodel/terms"
 )
@@ -432,11 +432,11 @@ func (k *killer) sameSearch(v *readmodel.View, needle string) {
 	for _, list := range events.Lists() {
 		want, err := v.List(context.Background(), readmodel.ListQuery{List: list, Search: needle, Limit: 60})
 		require.NoError(k.t, err)
-		k.sameBody(fmt.Sprintf("/api/%s?limit=60&search=%s", list, url.QueryEscape(needle)), body.AppendPage(nil, want))
+		k.sameBody(fmt.Sprintf("/api/%s?limit=60&search=%s", list, url.QueryEscape(needle)), httpapi.AppendPage(nil, want))
 	}
 	want, err := v.Check(context.Background(), readmodel.CheckQuery{Search: needle})
 	require.NoError(k.t, err)
-	k.sameBody("/api/check?search="+url.QueryEscape(needle), body.AppendCheck(nil, want))
+	k.sameBody("/api/check?search="+url.QueryEscape(needle), httpapi.AppendCheck(nil, want))
 }
 
 func (k *killer) sameBody(path string, want []byte) {

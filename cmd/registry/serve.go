@@ -39,6 +39,7 @@ type serveCmd struct {
 	MaxFollowers   int           `default:"1000" help:"Most readers that wait for changes (/api/changes) at once. 0: none." group:"Listeners"`
 	TrustedProxies []cli.Network `placeholder:"CIDR" empty:"" help:"Proxies whose X-Forwarded-For to trust, separated by commas." group:"Listeners"`
 	MaxConnections int           `default:"0" help:"Most public connections at once. 0: as many as the limit of open files allows." group:"Listeners"`
+	IdleTimeout    time.Duration `default:"75s" help:"Close a public connection that has sent no request for this long." group:"Listeners"`
 	AnswerMemory   cli.Bytes     `default:"0" placeholder:"SIZE" help:"Most memory for the answers that are being made or sent, such as 256MiB; what does not fit is refused with 503. 0: an eighth of the process's memory limit or the machine's memory." group:"Listeners"`
 	MaxStaleness   time.Duration `default:"0s" help:"Answer 503 rather than serve data older than this. 0: never." group:"State"`
 	StaleIfError   time.Duration `default:"1h" help:"Let shared caches show an old list for this long while no server answers; at most --max-staleness where that is set. Somebody who has been delisted may be shown for as long. 0: never." group:"State"`
@@ -112,6 +113,7 @@ func (c *serveCmd) Run(p *process) error {
 		HTTPAddr:       string(c.HTTPAddr),
 		AdminAddr:      string(c.AdminAddr),
 		MaxConnections: c.MaxConnections,
+		IdleTimeout:    c.IdleTimeout,
 		Public: httpapi.Config{
 			BaseURL:        string(c.BaseURL),
 			ProofsURL:      string(c.ProofsURL),
@@ -181,6 +183,7 @@ func (c *serveCmd) check() error {
 		{"rate-limit", c.RateLimit != 0 && !(c.RateLimit >= 1e-4 && c.RateLimit <= 1e6), "0, or 0.0001 to 1000000"},
 		{"max-followers", c.MaxFollowers < 0, "0 or more"},
 		{"max-connections", c.MaxConnections < 0, "0 or more"},
+		{"idle-timeout", c.IdleTimeout <= 0, "more than 0"},
 		{"answer-memory", c.AnswerMemory != 0 && c.AnswerMemory < serve.MinAnswerMemory, "0, or 16MiB or more"},
 		{"max-staleness", c.MaxStaleness < 0, "0 or more"},
 		{"stale-if-error", c.StaleIfError != 0 && c.StaleIfError < time.Second, "0, or 1s or more"},

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"example.org/registry/httpapi/body"
+	"example.org/registry/httpapi"
 )
 
 // Rebuilt is the result of a rebuild.
@@ -20,10 +20,10 @@ type Rebuilt struct {
 
 // ModelState summarizes a read model.
 type ModelState struct {
-	Epoch      string      `json:"epoch"`
-	Checkpoint uint64      `json:"checkpoint"`
-	Digest     string      `json:"digest"` // hexadecimal
-	Entries    body.Counts `json:"entries"`
+	Epoch      string         `json:"epoch"`
+	Checkpoint uint64         `json:"checkpoint"`
+	Digest     string         `json:"digest"` // hexadecimal
+	Entries    httpapi.Counts `json:"entries"`
 }
 
 // Snapshots makes snapshots and exports of the running server. Any goroutine may call its methods.

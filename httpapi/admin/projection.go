@@ -3,7 +3,7 @@ package admin
 import (
 	"net/http"
 
-	"example.org/registry/httpapi/body"
+	"example.org/registry/httpapi"
 	"example.org/registry/readmodel"
 )
 
@@ -24,10 +24,10 @@ type Projection struct {
 	// Unpublished counts the states that are known and that the stream lacks.
 	Unpublished int `json:"unpublished"`
 	// WaitingPurges counts the removals whose earlier messages are yet to be purged.
-	WaitingPurges int         `json:"waitingPurges"`
-	Rejected      uint64      `json:"rejected"` // copies in the stream of rejected events
-	Digest        string      `json:"digest"`   // hexadecimal
-	Entries       body.Counts `json:"entries"`
+	WaitingPurges int            `json:"waitingPurges"`
+	Rejected      uint64         `json:"rejected"` // copies in the stream of rejected events
+	Digest        string         `json:"digest"`   // hexadecimal
+	Entries       httpapi.Counts `json:"entries"`
 	// SnapshotSequence is the checkpoint of the store on disk.
 	SnapshotSequence uint64 `json:"snapshotSequence"`
 	// RankedSequence is the last sequence that the index of ranked search covers, or 0 if there is
@@ -50,7 +50,7 @@ type Rebuilding struct {
 // ProjectionOf returns a Projection with the fields that one view determines: checkpoint, digest
 // and entries are consistent.
 func ProjectionOf(v *readmodel.View) Projection {
-	return Projection{Checkpoint: v.Sequence(), Digest: v.Digest().String(), Entries: body.CountsOf(v)}
+	return Projection{Checkpoint: v.Sequence(), Digest: v.Digest().String(), Entries: httpapi.CountsOf(v)}
 }
 
 // caution returns what an operator must know of a server that answers, for /readyz, or "".

@@ -14,7 +14,6 @@ import (
 	"unicode"
 
 	"example.org/registry/events"
-	"example.org/registry/httpapi/body"
 	"example.org/registry/httpapi/internal/bounds"
 )
 
@@ -188,7 +187,7 @@ func (s *Site) funcs() template.FuncMap {
 		"day":       day,
 		"groups":    groups,
 		"iso":       func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"isoMillis": body.Time,
+		"isoMillis": func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") },
 		"moment":    moment,
 		"second":    second,
 		"listPath":  func(i int) string { return wordsOf(events.Lists()[i]).Path },

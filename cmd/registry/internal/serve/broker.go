@@ -10,7 +10,7 @@ import (
 
 	"example.org/registry/cmd/registry/internal/task"
 	"example.org/registry/events/broker"
-	"example.org/registry/httpapi/wire"
+	"example.org/registry/httpapi"
 	"example.org/registry/projector"
 )
 
@@ -80,7 +80,7 @@ func (s *server) embed() (nc *nats.Conn, stop func(), err error) {
 		ConfigFile: s.cfg.EmbeddedConfig,
 		Logger:     s.log,
 
-		MaxConnections: wire.Descriptors().Broker,
+		MaxConnections: httpapi.Descriptors().Broker,
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w (--embedded-nats-addr, --embedded-nats-config and --data-dir decide about it)", err)

@@ -24,7 +24,6 @@ import (
 	"example.org/registry/events/pause"
 	"example.org/registry/httpapi"
 	"example.org/registry/httpapi/admin"
-	"example.org/registry/httpapi/wire"
 )
 
 const (
@@ -90,13 +89,12 @@ func (s *server) serveHTTP(ctx context.Context) error {
 	})
 	group.Go(func() error {
 		defer close(drained)
-		l := wire.LimitConnections(s.listeners.public, wire.Limits{
-			Connections: s.cfg.MaxConnections, Client: httpapi.ClientOf(cfg.TrustedProxies), Refused: public.ConnectionRefused})
-		return serveUntil(leaving, wire.NewServer(s.closing(public), s.log), l)
+		l := httpapi.LimitConnections(s.listeners.public, s.cfg.MaxConnections, cfg.TrustedProxies, public.ConnectionRefused)
+		return serveUntil(leaving, httpapi.NewServer(s.closing(public), s.cfg.IdleTimeout, s.log), l)
 	})
 	group.Go(func() error {
 		srv := &http.Server{Handler: operators, ReadTimeout: readWithin, WriteTimeout: profileWithin, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)}
-		return serveUntil(drained, srv, netutil.LimitListener(s.listeners.admin, wire.Descriptors().Operators))
+		return serveUntil(drained, srv, netutil.LimitListener(s.listeners.admin, httpapi.Descriptors().Operators))
 	})
 	return group.Wait()
 }

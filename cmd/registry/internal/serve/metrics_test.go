@@ -34,7 +34,7 @@ func TestMetricsOfAllRooms(t *testing.T) {
 		"registry_lag_events", "registry_lag_seconds", "registry_checkpoint_sequence", "registry_saved_sequence", "registry_ready",
 		"registry_rejected_events", "registry_ranked_failed", "registry_frozen", "registry_connected",
 		"registry_http_requests_total", "registry_http_request_duration_seconds",
-		"registry_remembered_pages",
+		"registry_kept_bodies",
 		"registry_upstream_requests_total", "go_goroutines", "process_open_fds", "go_build_info",
 	} {
 		if !strings.Contains(body, "\n# HELP "+name+" ") {

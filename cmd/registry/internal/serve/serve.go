@@ -29,8 +29,9 @@ type Config struct {
 	DataDir string // required
 	Demo    bool   // publish the demonstration into an empty stream, and run stand-ins for external services
 
-	HTTPAddr, AdminAddr string // host:port; port 0 for any free one
-	MaxConnections      int    // of the public listener; 0 derives it from the limit of open files
+	HTTPAddr, AdminAddr string        // host:port; port 0 for any free one
+	MaxConnections      int           // of the public listener; 0 derives it from the limit of open files
+	IdleTimeout         time.Duration // of its connections without a request; 0 means 75 s
 	// Public is passed to httpapi; serve fills in Health, Logger, Metrics, AsyncAPI and
 	// Status.Database.
 	Public                httpapi.Config

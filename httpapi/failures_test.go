@@ -89,27 +89,12 @@ func TestOrderOfChecks(t *testing.T) {
 }
 
 // What the table does not know is a 500 without detail; what it knows, it knows when wrapped.
-func TestErrorTable(t *testing.T) {
-	wrap := func(err error) error { return fmt.Errorf("while reading: %w", err) }
-	for _, c := range []struct {
-		err  error
-		want reply
-	}{
-		{errors.New("disk on fire"), reply{500, "internal", "Błąd podczas pobierania danych.", ""}},
-		{&panicError{value: "x"}, reply{500, "internal", "Błąd podczas pobierania danych.", ""}},
-		{wrap(errNotFound), reply{404, "not-found", "Nie znaleziono.", ""}},
-		{wrap(errGone), reply{410, "gone", "Zmiany sprzed tej pozycji nie są już dostępne.", ""}},
-		{wrap(errMethod), reply{405, "method-not-allowed", "Metoda niedozwolona", ""}},
-		{wrap(invalid("skip")), reply{400, "invalid-parameter", "Nieprawidłowy parametr: skip.", ""}},
-		{wrap(missing("id")), reply{400, "missing-parameter", "Brak wymaganego parametru: id.", ""}},
-		{wrap(&rateError{"7"}), reply{429, "rate-limited", "Zbyt wiele zapytań.", "7"}},
-		{wrap(notReady("why")), reply{503, "not-ready", "Trwa wczytywanie danych.", "5"}},
-		{wrap(errNotReached), reply{503, "not-ready", "Trwa wczytywanie danych.", "1"}},
-		{wrap(errBusy), reply{503, "overloaded", "Serwer jest przeciążony.", "1"}},
-		{wrap(context.Canceled), reply{503, "overloaded", "Serwer jest przeciążony.", "1"}},
+func TestFailures(t *testing.T) {
+	for err, want := range map[error]*failure{
+		errors.New("disk on fire"): errInternal, errGone: errGone, context.Canceled: errBusy, context.DeadlineExceeded: errBusy,
 	} {
-		if got := replyTo(c.err); got != c.want {
-			t.Errorf("%v: %+v, want %+v", c.err, got, c.want)
+		if got := failureOf(fmt.Errorf("while reading: %w", err)); got != want {
+			t.Errorf("%v: %+v, want %+v", err, got, want)
 		}
 	}
 }

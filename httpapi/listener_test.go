@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -16,10 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.org/registry/events/eventstest"
-	"example.org/registry/httpapi/internal/apitest"
 	"example.org/registry/httpapi/upstream"
-	"example.org/registry/httpapi/wire"
 )
 
 // dial opens a connection to the server.
@@ -119,23 +117,6 @@ func TestOddRequestsOnTheWire(t *testing.T) {
 	f.get(t, "/api/scammers")
 }
 
-// Two requests on one connection: no header or body of the first is in the second.
-func TestPipelinedRequests(t *testing.T) {
-	f := serve(t)
-	got := f.rawRequest(t, "GET /api/chat/avatar/1?size=17 HTTP/1.1\r\nHost: x\r\n\r\n"+"GET /api/check?id=1 HTTP/1.1\r\n"+closing)
-	r := bufio.NewReader(strings.NewReader(got))
-	first, err := http.ReadResponse(r, nil)
-	require.NoError(t, err)
-	_, _ = io.Copy(io.Discard, first.Body)
-	second, err := http.ReadResponse(r, nil)
-	require.NoError(t, err)
-	body, _ := io.ReadAll(second.Body)
-	if first.StatusCode != 400 || first.Header.Get("Content-Security-Policy") == "" || second.StatusCode != 200 || string(body) != `{"results":[]}` ||
-		second.Header.Get("Content-Security-Policy") != "" {
-		t.Errorf("%d, then %d %s %v", first.StatusCode, second.StatusCode, body, second.Header)
-	}
-}
-
 // A request for another server's data waits longer than a request may take to arrive: the
 // server must not take the reader for one who has left.
 func TestWaitingOutlastsTheReadTimeout(t *testing.T) {
@@ -154,7 +135,7 @@ func TestWaitingOutlastsTheReadTimeout(t *testing.T) {
 		cfg.Status.Database = slow
 		cfg.Avatars = upstream.AvatarConfig{API: platform.URL, CDN: platform.URL}
 	})
-	srv := wire.NewServer(f.public, nil)
+	srv := NewServer(f.public, 0, nil)
 	srv.ReadTimeout, srv.ReadHeaderTimeout = 30*time.Millisecond, 30*time.Millisecond
 	f.addr = listen(t, srv)
 	if a := f.get(t, "/api/status"); a.status != http.StatusOK {
@@ -163,66 +144,10 @@ func TestWaitingOutlastsTheReadTimeout(t *testing.T) {
 	f.wantAvatar(t, "100000000000000001", "", picture, 3600)
 }
 
-// A reader that has closed its sending side waits like any other for what takes time: other
-// people's servers, its turn to search, a sequence.
-func TestHalfClosedReaders(t *testing.T) {
-	release := make(chan struct{})
-	var upstreams atomic.Int64 // requests that wait
-	wait := func(ctx context.Context) error {
-		upstreams.Add(1)
-		select {
-		case <-release:
-		case <-ctx.Done():
-		}
-		return ctx.Err()
-	}
-	platform := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = wait(r.Context())
-		w.WriteHeader(http.StatusNotFound)
-	}))
-	t.Cleanup(platform.Close)
-	f := serveSite(t, func(cfg *Config) {
-		cfg.Status.Database = wait
-		cfg.Avatars = upstream.AvatarConfig{API: platform.URL, CDN: platform.URL}
-	})
-	f.boundSearches(64, time.Hour)
-	f.public.gate.wait = time.Hour
-	leave, err := f.public.searches.enter(t.Context(), true)
-	require.NoError(t, err)
-	answers := map[string]net.Conn{}
-	for _, request := range []string{
-		"/api/chat/avatar/100000000000000001 HTTP/1.1\r\n", "/api/status HTTP/1.1\r\n",
-		"/api/scammers?search=adam HTTP/1.1\r\n", "/api/check?search=adam HTTP/1.1\r\n",
-		"/?search=adam HTTP/1.1\r\n", "/scammers?search=adam HTTP/1.1\r\n",
-		"/api/legit HTTP/1.1\r\n" + minSeqHeader + ": " + apitest.Sequence(1) + "\r\n",
-	} {
-		conn := f.dial(t)
-		_, err := io.WriteString(conn, "GET "+request+"Host: x\r\n\r\n")
-		require.NoError(t, err)
-		require.NoError(t, conn.CloseWrite())
-		answers[request] = conn
-	}
-	waiting := func() bool {
-		return upstreams.Load() == 2 && f.public.searches.count() == 4 && f.public.gate.waiting.count() == 1
-	}
-	eventstest.Until(t, waiting)
-	time.Sleep(100 * time.Millisecond) // for the ends of input to arrive
-	if !waiting() {
-		t.Error("some wait no longer")
-	}
-	close(release)
-	leave()
-	f.apply(apitest.People()[0])
-	for request, conn := range answers {
-		if got, _ := io.ReadAll(conn); !strings.HasPrefix(string(got), "HTTP/1.1 200 ") {
-			t.Errorf("%q: %.200q", request, got)
-		}
-	}
-}
-
 // A request with two framings is answered, and nothing after it, whatever the answer is.
 func TestTwoFramings(t *testing.T) {
-	works, panics := serve(t), serve(t, func(c *Config) { c.Health.Reader = failing{"of a panic"} })
+	works, panics := serve(t), serve(t)
+	panics.public.health.Reader = failing{"of a panic"}
 	for _, c := range []struct {
 		f      *fixture
 		target string
@@ -237,5 +162,107 @@ func TestTwoFramings(t *testing.T) {
 				t.Errorf("%s%q: %.400q", c.target, head, got)
 			}
 		}
+	}
+}
+
+// A preflight on a documented path gets gin-contrib/cors' answer, and the headers of every other one.
+func TestPreflight(t *testing.T) {
+	f := serve(t)
+	for _, target := range documented() {
+		for _, origin := range []string{"https://reader.example", "null", "x"} {
+			a := f.ask(t, http.MethodOptions, target, "Origin", origin)
+			require.Equal(t, http.StatusNoContent, a.status, target)
+			require.Equal(t, []string{"*"}, a.header.Values("Access-Control-Allow-Origin"))
+			require.Equal(t, "* 86400", a.header.Get("Access-Control-Allow-Headers")+" "+a.header.Get("Access-Control-Max-Age"))
+		}
+		require.Equal(t, http.StatusNoContent, f.fetch(t, http.MethodOptions, target, "Origin", "http://"+f.addr).status, "its own origin")
+	}
+}
+
+// elsewhere is a listener whose peers seem to be elsewhere.
+type elsewhere struct {
+	net.Listener
+	next *atomic.Int64
+}
+
+func (l elsewhere) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	return peer{c, fmt.Sprintf("203.0.113.%d:1", l.next.Load())}, err
+}
+
+type peer struct {
+	net.Conn
+	address string
+}
+
+func (p peer) RemoteAddr() net.Addr { return address(p.address) }
+
+type address string
+
+func (address) Network() string  { return "tcp" }
+func (a address) String() string { return string(a) }
+
+// One client address holds at most a quarter of the connections, unless it may be a proxy's; one connection more than there
+// may be waits until another closes; one that asks nothing is closed after its time.
+func TestLimitConnections(t *testing.T) {
+	var client, refused atomic.Int64
+	client.Store(1)
+	start := func(most int, trusted []netip.Prefix, idle time.Duration) (dial func() (net.Conn, error)) {
+		inner, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		srv := NewServer(http.NotFoundHandler(), idle, nil)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_ = srv.Serve(LimitConnections(elsewhere{inner, &client}, most, trusted, func() { refused.Add(1) }))
+		}()
+		t.Cleanup(func() { _ = srv.Close(); <-done })
+		return func() (net.Conn, error) {
+			c, err := net.Dial("tcp", inner.Addr().String())
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = c.Close() })
+			_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+			_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+			answer, err := http.ReadResponse(bufio.NewReader(c), nil)
+			if err == nil {
+				_, err = io.Copy(io.Discard, answer.Body)
+			}
+			return c, err
+		}
+	}
+
+	dial := start(8, nil, time.Minute)
+	for i := range 4 {
+		_, err := dial()
+		require.Equal(t, i < 2, err == nil, "connection %d of one client", i)
+	}
+	require.EqualValues(t, 2, refused.Load())
+	client.Store(2)
+	c, err := dial()
+	require.NoError(t, err, "another client")
+	_, err = dial()
+	require.NoError(t, err)
+	_ = c.Close()
+	client.Store(3)
+	_, err = dial()
+	require.NoError(t, err)
+
+	dial = start(2, prefixes(t, "203.0.113.0/24"), 200*time.Millisecond)
+	c, err = dial()
+	require.NoError(t, err)
+	_, err = dial()
+	require.NoError(t, err, "a proxy has no share")
+	_, err = dial()
+	require.NoError(t, err, "one more waits until another closes")
+	_, err = c.Read(make([]byte, 1))
+	require.ErrorIs(t, err, io.EOF, "a connection without a request")
+}
+
+// The listeners have their parts of the descriptors.
+func TestDescriptors(t *testing.T) {
+	for descriptors, want := range map[uint64]Parts{
+		64: {Public: 36, Operators: 4, Broker: 8}, 1024: {Public: 704, Operators: 64, Broker: 128}, 1 << 40: {Public: mostByDefault, Operators: 64, Broker: 1024},
+	} {
+		require.Equal(t, want, partsOf(descriptors), descriptors)
 	}
 }

@@ -1,7 +1,4 @@
-// Package body makes the JSON bodies of the API's responses that show entries, as
-// httpapi/CONTRACT.md describes them. Package readmodel encodes an entry once per change; a body
-// joins these fragments, and costs only the copying.
-package body
+package httpapi
 
 import (
 	"fmt"
@@ -14,8 +11,11 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// Time formats a time as the API does: RFC 3339 in UTC with milliseconds.
-func Time(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+// FormatTime formats a time as the API does: RFC 3339 in UTC with milliseconds.
+func FormatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// Bodies with entries. Package readmodel encodes an entry once per change; a body joins these fragments, and costs only the
+// copying.
 
 // Counts is how many entries the lists show.
 type Counts struct {
@@ -48,35 +48,35 @@ func (c Counts) String() string {
 	return fmt.Sprintf("scammers %d, servers %d, legit %d", c.Scammers, c.Servers, c.Legit)
 }
 
-// Size returns about how many bytes the entries take in a body, which is nearly all of it. A page of
+// sizeOf returns about how many bytes the entries take in a body, which is nearly all of it. A page of
 // the site takes no more.
-func Size(rows []*readmodel.Row) (n int) {
+func sizeOf(rows []*readmodel.Row) (n int) {
 	for _, r := range rows {
 		n += len(r.JSON())
 	}
 	return n
 }
 
-// CheckSize is Size for the result of a check.
-func CheckSize(c readmodel.CheckResult) (n int) {
+// sizeOfCheck is sizeOf for the result of a check.
+func sizeOfCheck(c readmodel.CheckResult) (n int) {
 	for _, groups := range [][]readmodel.Group{c.Groups, c.Similar} {
 		for _, g := range groups {
-			n += Size(g.Rows)
+			n += sizeOf(g.Rows)
 		}
 	}
-	return n + Size(c.Imitates)
+	return n + sizeOf(c.Imitates)
 }
 
-// RankedSize is Size for a page of ranked search.
-func RankedSize(p *readmodel.RankedPage) (n int) {
+// sizeOfRanked is sizeOf for a page of ranked search.
+func sizeOfRanked(p *readmodel.RankedPage) (n int) {
 	for _, h := range p.Hits {
 		n += len(h.Row.JSON())
 	}
 	return n
 }
 
-// FeedSize is Size for a page of the feed.
-func FeedSize(p readmodel.FeedPage) (n int) {
+// sizeOfFeed is sizeOf for a page of the feed.
+func sizeOfFeed(p readmodel.FeedPage) (n int) {
 	for _, c := range p.Changes {
 		if c.Row != nil {
 			n += len(c.Row.JSON())
@@ -98,9 +98,9 @@ func AppendCheck(dst []byte, c readmodel.CheckResult) []byte {
 	return appendCheck(append(dst, '{'), c)
 }
 
-// AppendBatched appends the result of a check in a batch, after the id as the client wrote it
+// appendBatched appends the result of a check in a batch, after the id as the client wrote it
 // (httpapi/CONTRACT.md#batch).
-func AppendBatched(dst []byte, asked string, c readmodel.CheckResult) []byte {
+func appendBatched(dst []byte, asked string, c readmodel.CheckResult) []byte {
 	dst = appendText(append(dst, `{"id":`...), asked)
 	return appendCheck(append(dst, ','), c)
 }
@@ -139,8 +139,8 @@ func appendEntries(dst []byte, rows []*readmodel.Row) []byte {
 	return append(dst, ']')
 }
 
-// AppendRanked appends a page of ranked search (httpapi/CONTRACT.md#ranked).
-func AppendRanked(dst []byte, p *readmodel.RankedPage) []byte {
+// appendRanked appends a page of ranked search (httpapi/CONTRACT.md#ranked).
+func appendRanked(dst []byte, p *readmodel.RankedPage) []byte {
 	dst = append(dst, `{"results":[`...)
 	for i, h := range p.Hits {
 		if i > 0 {
@@ -183,8 +183,8 @@ func AppendRanked(dst []byte, p *readmodel.RankedPage) []byte {
 	return append(dst, '}')
 }
 
-// AppendFeed appends a page of the feed (httpapi/CONTRACT.md#changes).
-func AppendFeed(dst []byte, p readmodel.FeedPage) []byte {
+// appendFeed appends a page of the feed (httpapi/CONTRACT.md#changes).
+func appendFeed(dst []byte, p readmodel.FeedPage) []byte {
 	dst = appendText(append(dst, `{"epoch":`...), p.Epoch)
 	dst = strconv.AppendUint(append(dst, `,"since":`...), p.Since, 10)
 	dst = strconv.AppendUint(append(dst, `,"until":`...), p.Until, 10)
@@ -194,23 +194,23 @@ func AppendFeed(dst []byte, p readmodel.FeedPage) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = AppendChange(dst, c)
+		dst = appendChange(dst, c)
 	}
 	return append(dst, "]}"...)
 }
 
-// Op returns how a client applies a change: "set" or "remove".
-func Op(c readmodel.Change) string {
+// opOf returns how a client applies a change: "set" or "remove".
+func opOf(c readmodel.Change) string {
 	if c.Row == nil {
 		return "remove"
 	}
 	return "set"
 }
 
-// AppendChange appends a change of the feed (httpapi/CONTRACT.md#changes).
-func AppendChange(dst []byte, c readmodel.Change) []byte {
+// appendChange appends a change of the feed (httpapi/CONTRACT.md#changes).
+func appendChange(dst []byte, c readmodel.Change) []byte {
 	dst = strconv.AppendUint(append(dst, `{"seq":`...), c.Sequence, 10)
-	dst = append(append(dst, `,"op":"`...), Op(c)...)
+	dst = append(append(dst, `,"op":"`...), opOf(c)...)
 	dst = append(append(append(dst, `","list":"`...), c.List...), '"')
 	if c.Row == nil { // ids need no escaping
 		return append(append(append(dst, `,"_id":"`...), c.ID...), `"}`...)

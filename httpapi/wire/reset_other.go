@@ -1,7 +1,0 @@
-//go:build !unix
-
-package wire
-
-const tellsReset = false
-
-func isReset(uintptr) bool { return true }
