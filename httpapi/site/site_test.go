@@ -185,36 +185,17 @@ func people() []events.Data {
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// Every state of every page, the frame once: go test ./httpapi/site -update writes them again (twice if
-// the frame changes).
+// A page of each kind, the frame once: go test ./httpapi/site -update writes them again.
 func TestGoldenPages(t *testing.T) {
 	w := newWorld(t, full(), people()...)
-	check := func(search string) string { return w.check(t, readmodel.CheckQuery{Search: search}) }
-	list := func(q readmodel.ListQuery) string { return w.list(t, q) }
-	failure := func(status int, text, param string) string {
-		page, err := w.site.Append(nil, "error", Failure(Failed{
-			Status: status, Text: text, Param: param, Path: "/", Search: strings.Repeat("x", 301), Query: "search=x&id=",
-		}))
-		require.NoError(t, err)
-		return wellFormed(t, string(page))
-	}
-	golden(t, "frame", failure(http.StatusNotFound, "Nie znaleziono.", ""))
+	missing, err := w.site.Append(nil, "error", Failure(Failed{Status: http.StatusNotFound, Text: "Nie znaleziono.", Path: "/nic"}))
+	require.NoError(t, err)
 	for name, page := range map[string]string{
-		"check":         w.check(t, readmodel.CheckQuery{}),
-		"check_scam":    check("zenon łotr"),
-		"check_legit":   check("300000000000000001"),
-		"check_similar": check("zen0n lotr"),
-		"check_paste":   check("@ćma 100000000000000001"),
-		"check_nobody":  check("kowalski"),
-		"list":          list(readmodel.ListQuery{List: events.Scammers}),
-		"list_legit":    list(readmodel.ListQuery{List: events.Legit, Sort: readmodel.ZA}),
-		"list_page":     list(readmodel.ListQuery{List: events.Scammers, Skip: 1, Limit: 2, Sort: readmodel.AZ, Proofs: readmodel.ProofsWith}),
-		"list_nobody":   list(readmodel.ListQuery{List: events.Scammers, Search: `"<nikt>" & co`, Status: readmodel.StatusRisk}),
-		"list_beyond":   list(readmodel.ListQuery{List: events.Scammers, Skip: 20000}),
-		"entry_scam":    w.entry(t, events.Scammers, "s1"),
-		"entry_legit":   w.entry(t, events.Legit, "l1"),
-		"error_param":   failure(http.StatusBadRequest, "Nieprawidłowy parametr: search.", "search"),
-		"error_loading": failure(http.StatusServiceUnavailable, "Trwa wczytywanie danych.", ""),
+		"frame":       wellFormed(t, string(missing)),
+		"check_scam":  w.check(t, readmodel.CheckQuery{Search: "zenon łotr"}),
+		"check_paste": w.check(t, readmodel.CheckQuery{Search: "@ćma 100000000000000001"}),
+		"list":        w.list(t, readmodel.ListQuery{List: events.Scammers, Limit: 2, Sort: readmodel.AZ, Proofs: readmodel.ProofsWith}),
+		"entry_scam":  w.entry(t, events.Scammers, "s1"),
 	} {
 		t.Run(name, func(t *testing.T) { golden(t, name, page) })
 	}

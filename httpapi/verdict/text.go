@@ -91,7 +91,9 @@ func read(search, id string) (t text) {
 	if utf8.RuneCountInString(t.whole) <= maxNumber {
 		t.words = append(t.words, t.whole)
 	}
-	t.words = append(append(t.words, wordsIn(typed)...), wordsIn(asciiDigits(plain))...)
+	for _, reading := range []string{t.whole, typed, asciiDigits(plain)} { // digits of another script end a number, or belong to it
+		t.words = append(t.words, wordsIn(reading)...)
+	}
 	b := runsBuilder{t: &t, cores: map[string]lookalike.Keys{}, known: map[lookalike.Keys]bool{}}
 	b.add(0, t.whole)
 	b.add(1, asciiDigits(plain))
@@ -275,42 +277,50 @@ func wordsBetween(text string, apart func(rune) bool) (words [][2]int) {
 	return words
 }
 
-// addRuns adds all words, the words from the beginning and up to the end, which a long name may be beside other words,
-// and every run of at least least and at most maxWords words.
+// addRuns adds every run of at least least and at most maxWords words. Longer names may be all words, all of a line, or
+// all from the beginning or to the end, beside something else.
 func (b *runsBuilder) addRuns(reading int, text string, words [][2]int, least int) {
+	// The cores of all words, one after the other, and where those of each word begin. A run has a part of them.
+	var shapes, folds strings.Builder
+	begins := make([]struct{ shape, fold int }, len(words)+1)
+	isBreak := make([]bool, len(words)+1) // between lines
+	for i, at := range words {
+		core := b.coreOf(text[at[0]:at[1]])
+		shapes.WriteString(core.Shape)
+		folds.WriteString(core.Folded)
+		begins[i+1].shape, begins[i+1].fold = shapes.Len(), folds.Len()
+		isBreak[i] = i == 0 || strings.Contains(text[words[i-1][1]:at[0]], "\n")
+	}
+	isBreak[len(words)] = true
+
 	for n := len(words); n >= least; n-- {
-		last := len(words) - n
-		for from := 0; from <= last; from++ {
-			if n <= maxWords || from == 0 || from == last {
-				b.addRun(reading, text, words[from:from+n], n == len(words))
+		for from := 0; from+n <= len(words); from++ {
+			to := from + n
+			if n > maxWords && from > 0 && to < len(words) && !(isBreak[from] && isBreak[to]) {
+				continue
 			}
+			core := lookalike.Keys{Shape: shapes.String()[begins[from].shape:begins[to].shape], Folded: folds.String()[begins[from].fold:begins[to].fold]}
+			if core == (lookalike.Keys{}) || b.known[core] {
+				continue
+			}
+			b.known[core] = true
+			first, last := words[from][0], words[to-1][1]
+			b.t.runs = append(b.t.runs, run{text[first:last], core, n == len(words), reading, first, last})
 		}
 	}
 }
 
-func (b *runsBuilder) addRun(reading int, text string, words [][2]int, isWhole bool) {
-	var shape, folded strings.Builder
-	for _, at := range words {
-		word := text[at[0]:at[1]]
-		core, ok := b.cores[word]
-		if !ok {
-			core = lookalike.Core(word)
-			b.cores[word] = core
-			if core == (lookalike.Keys{}) {
-				b.t.blanks = append(b.t.blanks, lookalike.Literal(word))
-			}
+// coreOf returns the core of a word. A word without one is invisible.
+func (b *runsBuilder) coreOf(word string) lookalike.Keys {
+	core, ok := b.cores[word]
+	if !ok {
+		core = lookalike.Core(word)
+		b.cores[word] = core
+		if core == (lookalike.Keys{}) {
+			b.t.blanks = append(b.t.blanks, lookalike.Literal(word))
 		}
-		shape.WriteString(core.Shape)
-		folded.WriteString(core.Folded)
 	}
-
-	core := lookalike.Keys{Shape: shape.String(), Folded: folded.String()}
-	if core == (lookalike.Keys{}) || b.known[core] {
-		return
-	}
-	b.known[core] = true
-	from, to := words[0][0], words[len(words)-1][1]
-	b.t.runs = append(b.t.runs, run{text[from:to], core, isWhole, reading, from, to})
+	return core
 }
 
 // oneDigitOff returns the ids that differ by one digit, changed, missing or too much, or by two that are swapped.

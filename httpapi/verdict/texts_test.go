@@ -224,6 +224,8 @@ func TestTexts(t *testing.T) {
 		{"nick: " + longName, Caution, InText},
 		{longName + " 712345678912345678", Caution, OtherID},
 		{strings.ReplaceAll(longName, " ", "."), Caution, Alike},
+		{"kto to\n" + longName + "\ncoś więcej", Caution, InText},
+		{"Z-frog1٩٩٠٠٠", Caution, InText},
 		{"Szczupak Żelazny", Unchecked, Nothing},
 		// Nobody.
 		{nobodyID, None, ByID},
