@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -97,6 +98,45 @@ func TestPastes(t *testing.T) {
 		if !strings.Contains(a.body, `value="`+html.EscapeString(strings.TrimSpace(c.paste))+`"`) && !strings.ContainsAny(c.paste, `'"+`) {
 			t.Errorf("%q: the field has forgotten it", c.paste)
 		}
+	}
+}
+
+// Below the answer stands what the API finds for the same text: the same entries in the same order.
+func TestPageShowsWhatTheAPIFinds(t *testing.T) {
+	f := serveSite(t)
+	f.apply(pastePeople()...)
+	link, entry := regexp.MustCompile(`href="/wpis/([a-z]+/[^"]+)"`), regexp.MustCompile(`"kind":"([a-z]+)"|"_id":"([^"]+)"|"imitates":`)
+	found := 0
+	for _, query := range []url.Values{
+		{"search": {"a"}}, {"search": {"kacper"}}, {"search": {"żabci"}}, {"search": {"zabcia2013"}}, {"search": {"mаja1997"}}, {"search": {"9900"}}, {"search": {"@bartek"}}, {"search": {"bartek#0"}},
+		{"search": {frogID}}, {"id": {frogID}}, {"id": {"<@" + frogID + ">"}}, {"search": {"https://discord.com/users/" + trustedID}}, {"search": {"nikt"}, "id": {riskyID}}, {"search": {"nikt taki"}},
+	} {
+		list := ""
+		var want []string
+		for _, m := range entry.FindAllStringSubmatch(f.get(t, "/api/check?"+query.Encode()).body, -1) {
+			switch {
+			case m[1] != "":
+				list = m[1]
+			case m[2] == "":
+				list = "legit" // of imitates
+			default:
+				want = append(want, list+"/"+m[2])
+			}
+		}
+
+		_, same, _ := strings.Cut(f.fetch(t, http.MethodGet, "/?"+query.Encode()).body, `<section class="same"`)
+		same, _, _ = strings.Cut(same, "</section>")
+		var got []string
+		for _, m := range link.FindAllStringSubmatch(same, -1) {
+			got = append(got, m[1])
+		}
+		found += len(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("%v: the page has %q, the API %q", query, got, want)
+		}
+	}
+	if found < 20 {
+		t.Errorf("only %d entries were found", found)
 	}
 }
 

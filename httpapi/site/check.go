@@ -119,7 +119,7 @@ func (s *Site) answer(p *CheckPage) (v checkView, err error) {
 	v.Class, v.Server = v.Verdict.Class, areServers(&p.Verdict)
 	byID := p.Verdict.Reason == verdict.ByID
 	v.ByID = byID || slices.ContainsFunc(p.Verdict.Findings, func(f verdict.Finding) bool { return f.IsID() })
-	if !v.ByID || p.Verdict.Reason == verdict.OneDigitOff {
+	if !v.ByID || p.Verdict.Reason == verdict.OneDigitOff || p.Verdict.Value == verdict.TrustedName {
 		v.AskID = &askID{Keep: p.Asked, Server: v.Server}
 		if p.Verdict.Value == verdict.Unchecked { // other text would hide the answer to the id
 			v.AskID.Keep = ""

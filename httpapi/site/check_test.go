@@ -8,18 +8,6 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// linked are the entries to which a part of a page links, in their order.
-func linked(t *testing.T, page, from string) (links []string) {
-	_, part, _ := strings.Cut(page, from)
-	part, _, _ = strings.Cut(part, "</section>")
-	for _, a := range elements(t, part, "a") {
-		if link, ok := strings.CutPrefix(attr(a, "href"), "/wpis/"); ok {
-			links = append(links, link)
-		}
-	}
-	return links
-}
-
 // Every reason has its words, which promise nothing, and the title names nobody.
 func TestWordings(t *testing.T) {
 	none := events.Proofs{}
@@ -59,28 +47,6 @@ func TestWordings(t *testing.T) {
 		}
 		if seen := seen(t, page); !strings.Contains(seen, "Stan rejestru: 1 marca 2026, 10:15 UTC, wpisów: 6.") {
 			t.Errorf("%q: the page does not say when it looked, and in how much", search)
-		}
-	}
-}
-
-// Below the answer stands what the API finds for the same text, all of it, in the API's order.
-func TestSameAsTheAPI(t *testing.T) {
-	w := newWorld(t, full(), append(people(), worst(50, func(int) string { return "x" })...)...)
-	for _, q := range []readmodel.CheckQuery{
-		{Search: "a"}, {Search: "zen0n lotr"}, {Search: "Ewa Zaufаnа"}, {Search: "100000000000000003"}, {ID: "100000000000000003"}, {Search: strings.Repeat(`"`, 90)}, {Search: "nikt taki"}, {ID: "1"},
-	} {
-		found, err := w.view.Check(t.Context(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var want []string
-		for _, g := range append(append(found.Groups, found.Similar...), readmodel.Group{Rows: found.Imitates}) {
-			for _, r := range g.Rows {
-				want = append(want, strings.TrimPrefix(EntryPath(r.List(), r.ID()), "/wpis/"))
-			}
-		}
-		if got := linked(t, w.check(t, q), `<section class="same"`); strings.Join(got, " ") != strings.Join(want, " ") {
-			t.Errorf("%+v: %q, want %q", q, got, want)
 		}
 	}
 }

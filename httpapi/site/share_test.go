@@ -120,13 +120,14 @@ func TestReportLinks(t *testing.T) {
 // Where an id is missing, the field for it stands in the banner, before advice and appeal. It keeps
 // the name that was typed, but nothing that would hide the answer.
 func TestMissingIDIsAsked(t *testing.T) {
-	w := newWorld(t, full(), people()...)
+	digits := person(events.Legit, "d", "300000000000000009", "812345678901234567", "", true, events.Proofs{}, 1)
+	w := newWorld(t, full(), append(people(), digits)...)
 	for search, want := range map[string]struct {
 		label string
 		keeps bool
 	}{
 		"zenon łotr": {"ID rozmówcy", true}, "ćma": {"ID rozmówcy", true}, "Darmowe Nitro": {"ID tego serwera", true},
-		"ewa zaufana": {"ID rozmówcy", true}, "zen0n lotr": {"ID rozmówcy", true}, "kowalski": {"ID rozmówcy", false}, "600 700 800": {"ID rozmówcy", false},
+		"ewa zaufana": {"ID rozmówcy", true}, digits.Name: {"ID rozmówcy", true}, "zen0n lotr": {"ID rozmówcy", true}, "kowalski": {"ID rozmówcy", false}, "600 700 800": {"ID rozmówcy", false},
 		"https://discord.gg/abc": {"ID rozmówcy", false}, "700000000000000001": {"ID rozmówcy", false}, // one digit off
 		"100000000000000001": {}, "300000000000000001": {}, "712345678901234567": {},
 	} {

@@ -120,7 +120,7 @@ func careful(v *verdict.Verdict) (title, text string) {
 			"Jest tu ID z listy zaufanych, ale nie samo. Taki tekst mógł napisać ktoś inny. Skopiuj ID z profilu osoby, z którą rozmawiasz, i sprawdź je bez reszty tekstu."
 	case verdict.OtherID:
 		return "Ostrożnie! Nazwa jest w rejestrze, a tego ID nie ma",
-			"Tego ID nie ma na żadnej liście, a wpis o takiej nazwie ma inne. Może to być ktoś inny, nowe konto tej samej osoby albo ktoś, kto się podszywa."
+			"Tego ID nie ma na żadnej liście, a wpis o takiej nazwie ma inne ID. Może to być ktoś inny, nowe konto tej samej osoby albo ktoś, kto się podszywa."
 	case verdict.Alike:
 		title = "Ostrożnie! Ta nazwa przypomina nazwę z " + from
 		if from == gradeNamed("legit").from {

@@ -11,7 +11,7 @@ import (
 
 // Bounds of texts, in code points.
 const (
-	MaxValue  = 300          // any decoded value as sent; also a pasted text
+	MaxValue  = 300          // any decoded value as sent
 	MaxSearch = 100          // a text to search
 	MaxID     = events.MaxID // an id, of a chat platform or a donation
 )
