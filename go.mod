@@ -4,11 +4,11 @@ go 1.26.0
 
 require (
 	github.com/KimMachineGun/automemlimit v1.0.1 // memory limit of the container
-	github.com/RoaringBitmap/roaring/v2 v2.14.5 // sets of rows that a search matches
+	github.com/RoaringBitmap/roaring/v2 v2.14.5 // indirect; sets of rows that a search matches
 	github.com/alecthomas/kong v1.17.0 // command line
 	github.com/blevesearch/bleve/v2 v2.6.0 // ranked search: segment files on the disk
-	github.com/blevesearch/bleve_index_api v1.3.11 // ranked search: types of bleve's documents
-	github.com/blevesearch/scorch_segment_api/v2 v2.4.7 // ranked search: types of bleve's segments
+	github.com/blevesearch/bleve_index_api v1.3.11 // indirect; ranked search: types of bleve's documents
+	github.com/blevesearch/scorch_segment_api/v2 v2.4.7 // indirect; ranked search: types of bleve's segments
 	github.com/blevesearch/vellum v1.2.0 // dictionary of word forms, and spellings
 	github.com/chromedp/cdproto v0.159.0 // tests: with chromedp
 	github.com/chromedp/chromedp v0.23.0 // tests: a real browser
@@ -48,7 +48,11 @@ require (
 	github.com/bits-and-blooms/bitset v1.24.2 // indirect
 	github.com/blevesearch/geo v0.2.5 // indirect
 	github.com/blevesearch/go-faiss v1.1.0 // indirect
+	github.com/blevesearch/go-porterstemmer v1.0.3 // indirect
+	github.com/blevesearch/gtreap v0.1.1 // indirect
 	github.com/blevesearch/mmap-go v1.2.0 // indirect
+	github.com/blevesearch/segment v0.9.1 // indirect
+	github.com/blevesearch/snowballstem v0.9.0 // indirect
 	github.com/blevesearch/upsidedown_store_api v1.0.2 // indirect
 	github.com/blevesearch/zapx/v11 v11.4.3 // indirect
 	github.com/blevesearch/zapx/v12 v12.4.3 // indirect

@@ -176,11 +176,7 @@ func appendRanked(dst []byte, p *readmodel.RankedPage) []byte {
 		}
 		dst = appendText(dst, s)
 	}
-	dst = append(dst, ']')
-	if p.Relaxed {
-		dst = append(dst, `,"relaxed":true`...)
-	}
-	return append(dst, '}')
+	return append(dst, "]}"...)
 }
 
 // appendFeed appends a page of the feed (httpapi/CONTRACT.md#changes).

@@ -190,9 +190,6 @@ func (p *Public) Close() {
 	p.upstreams.Close()
 }
 
-// Requests returns how many requests have arrived.
-func (p *Public) Requests() uint64 { return p.metrics.begun.Load() }
-
 // ConnectionRefused counts a connection that was closed (LimitConnections).
 func (p *Public) ConnectionRefused() { p.metrics.refused.Inc() }
 

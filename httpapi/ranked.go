@@ -12,14 +12,10 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// RankedIndex is the index of ranked search at one moment, until Release.
+// RankedIndex is an index of ranked search.
 type RankedIndex interface {
-	// Search queries v, which was loaded after the index. Errors: readmodel.ErrNoRanking, or that
-	// of ctx.
+	// Search returns entries of v. Errors: readmodel.ErrNoRanking, or that of ctx.
 	Search(ctx context.Context, v *readmodel.View, q readmodel.RankedQuery) (readmodel.RankedPage, error)
-	// Sequence returns the last sequence that the index covers.
-	Sequence() uint64
-	Release()
 }
 
 // rankedWithin bounds the time of one query.
@@ -48,7 +44,7 @@ func (p *Public) ranked(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	found, sequence, err := x.searchRanked(q)
+	found, err := x.searchRanked(q)
 	if err != nil {
 		return err
 	}
@@ -57,7 +53,7 @@ func (p *Public) ranked(x *exchange) error {
 	if err := x.takeMemory(size); err != nil {
 		return err
 	}
-	x.c.Header("Registry-Index-Sequence", strconv.FormatUint(sequence, 10))
+	x.c.Header("Registry-Index-Sequence", strconv.FormatUint(found.Sequence, 10))
 	return x.sendHashed(checkCache, appendRanked(make([]byte, 0, size), &found))
 }
 
@@ -69,11 +65,10 @@ func (p *Public) searchPage(x *exchange) error {
 	}
 
 	var found readmodel.RankedPage
-	var sequence uint64
 	if err != nil {
 		err = x.loadView()
 	} else {
-		found, sequence, err = x.searchRanked(q)
+		found, err = x.searchRanked(q)
 	}
 	if err != nil {
 		return err
@@ -86,30 +81,26 @@ func (p *Public) searchPage(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	if sequence > 0 {
-		x.c.Header("Registry-Index-Sequence", strconv.FormatUint(sequence, 10))
+	if found.Sequence > 0 {
+		x.c.Header("Registry-Index-Sequence", strconv.FormatUint(found.Sequence, 10))
 	}
 	x.page = hiddenPage
 	return x.sendHashed(checkCache, body)
 }
 
-// searchRanked loads the view and runs the query in its turn. It acquires the index before it loads the view, so that the
-// view has every change of the index. sequence is the last one that the index covers.
-func (x *exchange) searchRanked(q readmodel.RankedQuery) (page readmodel.RankedPage, sequence uint64, err error) {
-	index := x.rankedIndex()
-	if index != nil {
-		defer index.Release()
-	}
+// searchRanked loads the view and runs the query in its turn.
+func (x *exchange) searchRanked(q readmodel.RankedQuery) (page readmodel.RankedPage, err error) {
 	if err := x.loadView(); err != nil {
-		return page, 0, err
+		return page, err
 	}
+	index := x.rankedIndex()
 	if index == nil {
-		return page, 0, errLoading
+		return page, errLoading
 	}
 
 	leave, err := x.takeTurn(true)
 	if err != nil {
-		return page, 0, err
+		return page, err
 	}
 	defer leave()
 
@@ -119,5 +110,5 @@ func (x *exchange) searchRanked(q readmodel.RankedQuery) (page readmodel.RankedP
 	if errors.Is(err, readmodel.ErrNoRanking) {
 		err = errLoading
 	}
-	return page, index.Sequence(), err
+	return page, err
 }

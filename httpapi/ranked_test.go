@@ -18,14 +18,15 @@ import (
 // are written, in names.
 type scan struct{ sequence uint64 }
 
-func (s scan) Sequence() uint64 { return s.sequence }
-func (scan) Release()           {}
-
-func (scan) Search(ctx context.Context, v *readmodel.View, q readmodel.RankedQuery) (p readmodel.RankedPage, err error) {
+func (s scan) Search(ctx context.Context, v *readmodel.View, q readmodel.RankedQuery) (p readmodel.RankedPage, err error) {
+	p.Sequence = s.sequence
 	v.ShownRows(func(r *readmodel.Row) bool {
 		name, _, _ := r.Text()
+		e, _ := r.Public()
+		passes := (q.Status == readmodel.StatusAll || e.Verified == (q.Status == readmodel.StatusVerified)) &&
+			(q.Proofs != readmodel.ProofsWith || e.ProofsID != nil) && (q.Proofs != readmodel.ProofsPrivate || e.PrivateProofs)
 		at := strings.Index(strings.ToLower(name), strings.ToLower(q.Words))
-		if !v.Passes(r.Ref(), &q) || at < 0 {
+		if !passes || at < 0 {
 			return true
 		}
 		p.Facets[r.Ref().List()]++
@@ -47,7 +48,7 @@ func (scan) Search(ctx context.Context, v *readmodel.View, q readmodel.RankedQue
 }
 
 // none is an index that has just been withdrawn.
-type none struct{ scan }
+type none struct{}
 
 func (none) Search(context.Context, *readmodel.View, readmodel.RankedQuery) (readmodel.RankedPage, error) {
 	return readmodel.RankedPage{}, readmodel.ErrNoRanking

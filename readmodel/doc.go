@@ -88,13 +88,13 @@
 //   - record.go, render.go, row.go: from an event to a row. Package reason: its Markdown.
 //   - model.go: Apply, and the view it publishes. content.go, catalog.go, tombstones.go: the
 //     content.
-//   - facet.go: the facets. who.go, chatids.go, ranges.go, feed.go, changes.go: one
-//     each, with the queries that it answers.
+//   - facet.go: the facets. who.go, chatids.go, ranges.go, feed.go: one each, with the queries that
+//     it answers.
 //   - view.go, list.go, check.go, similar.go, ranking.go: queries. search.go: text search in a view.
 //   - blocks.go, indexer.go and package textblock: the text index.
 //   - lookup.go, cowslice.go and package btree: the data structures that the owner shares with
 //     views.
-//   - rows.go: the model as ranked search sees it. inventory.go: all content, for comparing two models.
+//   - rows.go: the places of rows. inventory.go: all content, for comparing two models.
 //
 // # Versions
 //

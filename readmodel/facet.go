@@ -7,8 +7,7 @@ package readmodel
 //
 // To add a facet, write a type with these methods in a file of its own, name it in newFacets, and
 // give View the field that publish sets. The naive twin of the tests then answers the same query by
-// a scan. If following costs too much for Apply, write an index instead, which may lag (package
-// indexing).
+// a scan.
 type facet interface {
 	// apply follows a change of one entry, after the content has changed. It is not called in bulk.
 	apply(ch change)
@@ -26,6 +25,5 @@ func newFacets(c *content) []facet {
 		newChatIDs(c),
 		&feed{content: c},
 		&feedDigest{content: c},
-		&changeLog{},
 	}
 }

@@ -9,8 +9,7 @@ import (
 // ErrNoRanking means that there is no index to answer a RankedQuery from.
 var ErrNoRanking = errors.New("there is no index of ranked search yet")
 
-// RankedQuery asks for the entries that have every word, in any inflection, or else all but one,
-// best first (httpapi/CONTRACT.md#ranked). The caller has checked the bounds, as for a ListQuery.
+// RankedQuery asks for the entries that have every word, in any inflection, best first (httpapi/CONTRACT.md#ranked). The caller has checked the bounds, as for a ListQuery.
 // Package ranked answers it.
 type RankedQuery struct {
 	Words  string      // as typed
@@ -21,14 +20,15 @@ type RankedQuery struct {
 	Limit  int
 }
 
-// RankedPage is a part of the results of a RankedQuery. Its rows belong to one view.
+// RankedPage is a part of the results of a RankedQuery. Its rows belong to one view. Its counts are
+// those of the index, which may lag: a page may have fewer rows than asked for.
 type RankedPage struct {
 	Hits        []RankedHit
 	Total       int                  // matching entries on all pages
 	HasMore     bool                 // whether a page follows
 	Facets      [events.NumLists]int // matching entries of each list, ignoring RankedQuery.List
-	Relaxed     bool                 // no entry has every word; these have all but one
-	Suggestions []string             // other spellings that find entries, if this one finds none
+	Suggestions []string             // other spellings of a word, if nothing is found
+	Sequence    uint64               // that the index covered, or the view's if that is less
 }
 
 // RankedHit is an entry and the positions of the words in it.
@@ -51,9 +51,3 @@ const (
 	InName   MatchField = "name"   // the name that Row.Text returns
 	InReason MatchField = "reason" // the reason that Row.Text returns
 )
-
-// Passes reports whether a row is at ref and passes q's filters, ignoring q.List. It does not read
-// the row itself.
-func (v *View) Passes(ref RowRef, q *RankedQuery) bool {
-	return v.lists[ref.List()].filters.get(ref.Slot()).match(q.Status, q.Proofs)
-}

@@ -31,8 +31,7 @@ type View struct {
 	feedDigest Digest
 	gone       [events.NumLists]cowSlice[*delisting] // the tombstones, by slot
 
-	changes changeLog
-	memory  *searchMemory // shared with the model and its other views
+	memory *searchMemory // shared with the model and its other views
 }
 
 // listView is one list of a View. Consecutive views share the lists that did not change.

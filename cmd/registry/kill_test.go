@@ -344,7 +344,7 @@ func (k *killer) rankedIsRight(model *readmodel.Model) {
 	})
 	for _, word := range []string{"konta", "osoba", "blik"} {
 		want := 0
-		meant := analyzer.Meant(word)
+		meant := analyzer.Terms(word)
 		view.ShownRows(func(r *readmodel.Row) bool {
 			name, reason, _ := r.Text()
 			if slices.ContainsFunc(analyzer.Tokens(nil, name+" "+reason), func(t terms.Token) bool {

@@ -84,12 +84,14 @@ func Until(t rapid.TB, is func() bool) {
 // Leaks ignores goroutines that NATS leaks. The client: if an ObjectStore.Put ends before one of its
 // goroutines has begun, that blocks forever on a nil channel (nats.go 1.55.0). The server: two of a
 // stream that is being made when the broker stops (nats-server 2.15.2). Both were seen on a busy machine.
-// A connection or a broker that is left open has other goroutines, which goleak reports.
+// A connection or a broker that is left open has other goroutines, which goleak reports. It also
+// ignores the workers that bleve starts when it is imported.
 func Leaks() []goleak.Option {
 	return []goleak.Option{
 		goleak.IgnoreTopFunction("github.com/nats-io/nats.go/jetstream.(*jetStream).resetPendingAcksOnReconnect"),
 		goleak.IgnoreAnyFunction("github.com/nats-io/nats-server/v2/server.(*fileStore).flushStreamStateLoop"),
 		goleak.IgnoreAnyFunction("github.com/nats-io/nats-server/v2/server/ats.Register.func1"),
+		goleak.IgnoreAnyFunction("github.com/blevesearch/bleve_index_api.AnalysisWorker"),
 	}
 }
 

@@ -3,142 +3,190 @@ package ranked
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"os"
-	"sync"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
-	"github.com/blevesearch/vellum/levenshtein"
-
+	"example.org/registry/events/pause"
 	"example.org/registry/readmodel"
-	"example.org/registry/readmodel/indexing"
+	"example.org/registry/readmodel/fault"
 	"example.org/registry/readmodel/terms"
 )
 
-// Engine maintains the index of ranked search of one model. Its fields are set before Run; any
+// Engine maintains the index of one model, and answers from it. Its fields are set before Run. Any
 // goroutine may call the other methods.
 type Engine struct {
 	// Dir is the directory of the index.
 	Dir string
-	// Pacer limits the work to its share of the CPUs. Required.
-	Pacer *indexing.Pacer
-	// EraseAfter is the age at which a file with words of deleted documents is removed, after its
-	// other documents were rewritten. Zero means a day.
+	// EraseAfter is the age at which an index with words of deleted documents is made anew. Zero
+	// means 20 hours: the words are gone within a day.
 	EraseAfter time.Duration
-	// Logger gets a line each time the index is complete or rebuilt. If nil, nothing is logged.
+	// Logger gets a line when the index is complete and one when it has failed. If nil, nothing is
+	// logged.
 	Logger *slog.Logger
 
-	tuning tuning
+	gather time.Duration // between two batches; zero means a constant
 
-	mu        sync.Mutex
-	builder   *builder   // whose index searches use
-	published *published // nil if there is no index
-
-	runner    indexing.Runner
-	analyzers sync.Pool // of *terms.Analyzer
-	stemmer   atomic.Pointer[terms.Stemmer]
-	builders  [2]atomic.Pointer[levenshtein.LevenshteinAutomatonBuilder] // see automata
-}
-
-// tuning is set by tests. Zero values mean the constants.
-type tuning struct {
-	pause, retry time.Duration
-	nap          time.Duration
-	hangsAfter   time.Duration
-	at           func(string) error // called at points where tests fail or hang; may be nil
+	stemmer *terms.Stemmer        // set by Run before there is an index
+	index   atomic.Pointer[index] // what searches ask; nil while there is none
+	problem atomic.Pointer[string]
 }
 
 const (
-	// pause is how long changes gather before they are indexed together: each batch is a segment.
-	pause = 400 * time.Millisecond
-	// nap is how long batches gather before bleve writes them to the disk together.
-	nap = 100 * time.Millisecond
-	// hangsAfter is how long a step may take without progress before the index is abandoned.
-	hangsAfter = 30 * time.Second
+	eraseAfter = 20 * time.Hour
+	// gather is how long changes gather before they are indexed together, as one segment.
+	gather = 400 * time.Millisecond
+	// lookEvery is the longest time between two looks at the model and at the age of the index.
+	lookEvery = time.Second
+	// retryAfter is how long an engine waits after a failure.
+	retryAfter = 5 * time.Second
 )
 
-// Run maintains an index of m until ctx ends. An index that does not fit, is damaged or hangs is
-// removed and rebuilt. An Engine runs once; a directory may have one running Engine at a time.
-func (e *Engine) Run(ctx context.Context, m *readmodel.Model, id Identity) {
-	k := &e.runner
-	k.Name, k.Failing = "index of ranked search", "The index of ranked search is being made anew"
-	k.Pacer, k.Pause = e.Pacer, cmp.Or(e.tuning.pause, pause)
-	k.Retry, k.HangsAfter, k.Logger = e.tuning.retry, e.hangsAfter(), e.Logger
-	k.Open = func(ctx context.Context, w *indexing.Work) (indexing.Index, error) {
-		b := &builder{engine: e, model: m, state: newState(id), tables: map[uint64]*table{}}
-		e.mu.Lock()
-		e.builder = b
-		e.mu.Unlock()
-		return b, b.open(ctx, w)
+// Run maintains an index of m until ctx ends. An Engine runs once. A directory may have one running
+// Engine at a time.
+func (e *Engine) Run(ctx context.Context, m *readmodel.Model) {
+	for ctx.Err() == nil {
+		err := fault.Catch(func() error { return e.run(ctx, m) })
+		if ctx.Err() != nil {
+			return
+		}
+
+		if errors.Is(err, errStale) {
+			e.log().Info("making the index of ranked search anew", "reason", err)
+		} else {
+			e.problem.Store(new(fmt.Sprintf("The index of ranked search has failed and is being made anew: %s.", err)))
+			e.log().Error("the index of ranked search has failed; making it anew", "error", err)
+			pause.For(ctx, retryAfter)
+		}
+		if err := os.RemoveAll(e.files()); err != nil {
+			e.log().Error("cannot remove the index of ranked search", "error", err)
+		}
 	}
-	k.SetAside = func() error {
-		e.unpublish(nil)
-		return os.RemoveAll(filesOf(e.Dir))
-	}
-	k.Run(ctx, m)
 }
 
-// Sequence returns the last sequence that the index covers, or 0 if there is no index.
-func (e *Engine) Sequence() uint64 { return e.runner.Sequence() }
-
-// Problem returns a sentence that describes the index's problem, or "".
-func (e *Engine) Problem() string { return e.runner.Problem() }
-
-// Renewed returns how often the index has been rebuilt because of a problem.
-func (e *Engine) Renewed() uint64 { return e.runner.Renewed() }
-
-// publish makes p the index of searches, unless p's builder has been abandoned.
-func (e *Engine) publish(p *published) {
-	e.mu.Lock()
-	old := p
-	if e.builder == p.by {
-		old, e.published = e.published, p
+// run opens the index and follows the model. It returns nil once ctx has ended.
+func (e *Engine) run(ctx context.Context, m *readmodel.Model) (err error) {
+	if e.stemmer == nil {
+		if e.stemmer, err = terms.New(); err != nil {
+			return err
+		}
 	}
-	e.mu.Unlock()
-	old.release()
+
+	// The mark stays if the process dies. Then the next one does not open the index: bleve may fault
+	// in a goroutine of its own over a damaged one, and that ends the process.
+	if _, err := os.Stat(e.mark()); err == nil {
+		if err := os.RemoveAll(e.files()); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(e.files(), 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(e.mark(), nil, 0o600); err != nil {
+		return err
+	}
+
+	x, err := openIndex(e.files())
+	if err != nil {
+		return err
+	}
+	defer func() {
+		e.index.Store(nil)
+		if x != nil {
+			err = errors.Join(err, x.Close())
+		}
+		if err == nil {
+			err = os.Remove(e.mark())
+		}
+	}()
+	for {
+		x, err = e.update(ctx, m, x)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
-// unpublish withdraws and releases the index that b published. If b is nil, it withdraws any index.
-func (e *Engine) unpublish(b *builder) {
-	e.mu.Lock()
-	var old *published
-	if b == nil || e.builder == b {
-		old = e.published
-		e.builder, e.published = nil, nil
+// update brings x, or a new index if x is nil, up to the model, and waits for the next change. It
+// returns the index to go on with.
+func (e *Engine) update(ctx context.Context, m *readmodel.Model, x *index) (_ *index, err error) {
+	v := m.View()
+	defer func() {
+		if err == nil {
+			awaitChange(ctx, m, v)
+			pause.For(ctx, cmp.Or(e.gather, gather))
+		}
+	}()
+	if v.Epoch() == "" {
+		return x, nil // the stream is being read again
 	}
-	e.mu.Unlock()
-	old.release()
+
+	// Follow the feed.
+	began := time.Now()
+	if x == nil {
+		if x, err = createIndex(e.files(), v.Epoch()); err != nil {
+			return nil, err
+		}
+	}
+	analyzer := e.stemmer.Analyzer()
+	if err := x.follow(ctx, analyzer, v); err != nil {
+		return x, err
+	}
+	if e.index.Swap(x) == nil {
+		e.problem.Store(nil)
+		e.log().Info("the index of ranked search is complete", "sequence", x.since.Load(), "took", time.Since(began).Round(time.Millisecond).String())
+	}
+
+	// Forget what was deleted: make an index beside this one, and go on with it.
+	if !x.deleted || time.Since(x.made) < cmp.Or(e.EraseAfter, eraseAfter) {
+		return x, nil
+	}
+	fresh, err := createIndex(e.files(), v.Epoch())
+	if err != nil {
+		return x, err
+	}
+	if err := fresh.follow(ctx, analyzer, v); err != nil {
+		return x, errors.Join(err, fresh.Close())
+	}
+	e.index.Store(fresh)
+	return fresh, errors.Join(x.Close(), os.RemoveAll(x.dir))
 }
 
-// acquire returns the published index, or nil. The caller releases it.
-func (e *Engine) acquire() *published {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.published != nil {
-		e.published.users.Add(1)
-	}
-	return e.published
+// awaitChange waits for a view after v, or for a while.
+func awaitChange(ctx context.Context, m *readmodel.Model, v *readmodel.View) {
+	ctx, cancel := context.WithTimeout(ctx, lookEvery)
+	defer cancel()
+	_, _ = m.Await(ctx, v.Sequence()+1) // the error is ctx's
 }
 
-func (e *Engine) hangsAfter() time.Duration { return cmp.Or(e.tuning.hangsAfter, hangsAfter) }
+// files returns the directory of the indexes. It can be removed, even if Dir is a mounted disk.
+func (e *Engine) files() string { return filepath.Join(e.Dir, "current") }
 
-// load loads the stemmer, once.
-func (e *Engine) load() error {
-	if e.stemmer.Load() != nil {
-		return nil
+// mark returns the name of a file that exists while the index is open.
+func (e *Engine) mark() string { return filepath.Join(e.Dir, "open") }
+
+// Sequence returns the sequence that the index covers, or 0 while there is no index.
+func (e *Engine) Sequence() uint64 {
+	if x := e.index.Load(); x != nil {
+		return x.since.Load()
 	}
-	s, err := terms.New()
-	if err == nil {
-		e.stemmer.Store(s)
-	}
-	return err
+	return 0
 }
 
-// analyzer returns an analyzer of the pool. Call it only once there is an index.
-func (e *Engine) analyzer() *terms.Analyzer {
-	if a, ok := e.analyzers.Get().(*terms.Analyzer); ok {
-		return a
+// Problem returns a sentence that describes why there is no index, or "".
+func (e *Engine) Problem() string {
+	if p := e.problem.Load(); p != nil {
+		return *p
 	}
-	return e.stemmer.Load().Analyzer()
+	return ""
 }
+
+// log returns Logger, or a logger that discards everything.
+func (e *Engine) log() *slog.Logger { return cmp.Or(e.Logger, slog.New(slog.DiscardHandler)) }

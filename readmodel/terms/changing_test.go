@@ -46,10 +46,10 @@ func TestVersion(t *testing.T) {
 	require.NoError(t, err)
 	for _, text := range texts {
 		for _, token := range a.Tokens(nil, text) {
-			fmt.Fprintf(h, "%+v %q\n", token, a.Meant(token.Folded))
+			fmt.Fprintf(h, "%+v\n", token)
 		}
 	}
-	const want = "5 8cc56c13cbec7328"
+	const want = "6 0a483d7576ba9dd3"
 	if got := fmt.Sprint(Version, " ", hex.EncodeToString(h.Sum(nil)[:8])); got != want {
 		t.Errorf("the analysis is %q, was %q: raise Version and write the new value here", got, want)
 	}

@@ -15,14 +15,12 @@
 //  5. The lexicon (lexicon.fst, package lexicon) gives other words their lemma: "sklep" for
 //     sklepach. A word with several lemmas, such as "działa", gets all of them. The program in
 //     generate made it from the Polish dictionary of sjp.pl; NOTICE.lexicon names the changes.
-//  6. A word that neither knows may have been typed without diacritics: it gets the terms of all
-//     the words that it may be. "zadal" is zadał and żądał.
+//  6. A word without diacritics, or one that neither knows, may be any word that differs from it in
+//     diacritics alone: it gets the terms of all of them. "zadal" is zadał and żądał.
 //  7. The remaining words are loan words and names. Their stem is guessed: the word without its
 //     ending.
 //
-// A query is analyzed the same way, except that every word without diacritics means all the words
-// that it may be, known or not ([Analyzer.Meant]). An index stores [Token.Plain] besides the terms,
-// to find words that neither table nor lexicon knows regardless of their diacritics.
+// A query is analyzed the same way.
 //
 // # Opposites
 //

@@ -20,7 +20,7 @@ import (
 // Version numbers the analysis: the tables, the lexicon, the stop words and the code. An index of
 // another Version is rebuilt (package ranked). TestVersion fails if the analysis changes and
 // Version does not.
-const Version = 5
+const Version = 6
 
 //go:embed words.txt
 var wordsFile string
@@ -142,8 +142,8 @@ type Analyzer struct {
 // Analyzer makes an Analyzer with an empty cache.
 func (s *Stemmer) Analyzer() *Analyzer { return &Analyzer{s, map[string][]string{}} }
 
-// Terms returns the terms of a word of a text. The word must be folded, as [Token.Folded] is. The
-// caller must not change them.
+// Terms returns the terms of a word, of a text or a query. The word must be folded, as
+// [Token.Folded] is. The caller must not change them.
 func (a *Analyzer) Terms(folded string) []string {
 	if terms, ok := a.terms[folded]; ok {
 		return terms
@@ -159,11 +159,6 @@ func (a *Analyzer) Terms(folded string) []string {
 	a.terms[folded] = terms
 	return terms
 }
-
-// Meant returns the terms of all the words that a folded word of a query may mean. A text with any
-// of them has the word. A word without diacritics means every word with this spelling apart from
-// diacritics.
-func (a *Analyzer) Meant(folded string) []string { return a.stemmer.meant(folded) }
 
 // maxRemembered bounds the cache of an Analyzer, in words; when full, it is cleared.
 const maxRemembered = 1 << 16
@@ -259,31 +254,21 @@ func isWeak(term string) bool {
 	return term == "mieć" || term == "móc" || term == "chcieć" || term == "musieć"
 }
 
-// terms returns the terms of a folded word in a text: the terms of its spelling, or else of its
-// spellings with marks.
-func (s *Stemmer) terms(folded string) []string {
-	if known := s.known(nil, folded); known != nil {
-		return known
+// terms returns the terms of a folded word: those of its spelling, if it has marks and is known,
+// or else of all the words that are spelled like it apart from marks. If there is no such word, it
+// guesses.
+func (s *Stemmer) terms(folded string) (terms []string) {
+	plain := withoutMarks(folded)
+	if plain != folded {
+		if terms = s.known(nil, folded); terms != nil {
+			return terms
+		}
 	}
-	return s.spelled(folded)
-}
-
-// meant implements Analyzer.Meant.
-func (s *Stemmer) meant(folded string) []string {
-	if withoutMarks(folded) != folded {
-		return s.terms(folded)
-	}
-	return s.spelled(folded)
-}
-
-// spelled returns the terms of all the words that equal a folded one except for marks that it
-// lacks. If there is no such word, it guesses.
-func (s *Stemmer) spelled(folded string) (terms []string) {
-	for _, word := range s.lexicon.Spellings(slices.Clone(s.marked[folded]), folded) {
+	for _, word := range s.lexicon.Spellings(slices.Clone(s.marked[plain]), plain) {
 		terms = s.known(terms, word)
 	}
-	if terms = s.known(terms, folded); terms == nil {
-		terms = []string{guess(withoutMarks(folded))}
+	if terms = s.known(terms, plain); terms == nil {
+		terms = []string{guess(plain)}
 	}
 	return terms
 }

@@ -16,7 +16,6 @@
 //	rebuild.go      another generation, and the swap
 //	snapshots.go    when snapshots are made, and exports
 //	metrics.go      the metrics besides those of the packages
-//	demand.go       whether clients and the stream need the CPUs
 //	memory.go       the memory limit, and the share of it for answers
 //	notify.go       readiness for systemd
 package serve

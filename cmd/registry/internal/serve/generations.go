@@ -40,7 +40,7 @@ func (s *server) newGeneration(model *readmodel.Model, store *snapshots.Store, m
 	g := newGeneration(generation{model: model, store: store})
 	g.projector = makeProjector(func() bool { return s.mayWrite(g) })
 	if s.cfg.RankedIndex {
-		g.ranked = &ranked.Engine{Dir: s.cfg.rankedDir(), Pacer: s.pacer, Logger: s.log, EraseAfter: 24 * time.Hour}
+		g.ranked = &ranked.Engine{Dir: s.cfg.rankedDir(), Logger: s.log}
 	}
 	return g
 }
@@ -124,9 +124,7 @@ func (g *generation) stop(log *slog.Logger) error {
 // startIndexing runs the indexes, if there are any, once the model has caught up.
 func (g *generation) startIndexing(s *server) {
 	if g.ranked != nil {
-		g.onceCaughtUp(func(ctx context.Context) {
-			g.ranked.Run(ctx, g.model, ranked.Identity{StreamEpoch: g.projector.Progress().Epoch})
-		})
+		g.onceCaughtUp(func(ctx context.Context) { g.ranked.Run(ctx, g.model) })
 	}
 	// Loading and indexing leave about as much garbage as the model is large, which an idle server
 	// would keep.

@@ -146,7 +146,6 @@ func (s *server) handlers(cfg httpapi.Config) (public *httpapi.Public, operators
 	if err != nil {
 		return nil, nil, fmt.Errorf("public API: %w", err)
 	}
-	s.live.requests.Store(new(public.Requests))
 	operators, err = admin.New(admin.Config{
 		Health:     s.health,
 		Gatherer:   metrics,

@@ -29,7 +29,6 @@ type live struct {
 	brokerProblem atomic.Pointer[string]        // of the embedded broker; nil if none
 	unreachable   atomic.Pointer[cli.Diagnosis] // of the external broker; nil while connected
 	stream        atomic.Pointer[stream.Stream] // nil until there is a connection, which may be down
-	requests      atomic.Pointer[func() uint64] // returns the number of requests; nil until the listeners serve
 	starting      atomic.Pointer[string]        // the current step before there is a projector; if nil, see startReason
 	stopping      atomic.Bool
 }
@@ -64,23 +63,13 @@ func (l *live) Await(ctx context.Context, seq uint64) (*readmodel.View, error) {
 // rankedIndex returns the current index of ranked search, or nil if there is none.
 func (l *live) rankedIndex() httpapi.RankedIndex {
 	if x := l.current().ranked; x != nil {
-		if a := x.Acquire(); a != nil {
-			return a
-		}
+		return x
 	}
 	return nil
 }
 
 // progress returns the projector's progress, or a zero one and false until there is a projector.
 func (l *live) progress() (projector.Progress, bool) { return l.current().progress() }
-
-// lagAndCheckpoint returns how many stream sequences are not processed yet (0 until the projector
-// runs), and the checkpoint.
-func (l *live) lagAndCheckpoint() (lag, checkpoint uint64) {
-	g := l.current()
-	p, _ := g.progress()
-	return p.Lag, g.model.View().Sequence()
-}
 
 // readiness is called once per request: two atomic loads once the model has caught up.
 func (l *live) readiness() httpapi.Readiness {

@@ -38,7 +38,6 @@ type scrape struct {
 
 	rankedSequence uint64 // at most that of the view
 	rankedProblem  string
-	rankedRenewed  uint64
 
 	rebuilding *admin.Rebuilding // nil if none is running
 	rebuilt    [outcomes]uint64
@@ -137,8 +136,6 @@ func families() []metric {
 		func(s scrape) float64 { return float64(s.view.Sequence() - s.rankedSequence) })
 	always("ranked_failed", gauge, "1 while the index of ranked search is being made anew because something was wrong with it.",
 		func(s scrape) float64 { return oneIf(s.rankedProblem != "") })
-	always("ranked_renewals_total", counter, "How often the index of ranked search was set aside and made anew since the start.",
-		func(s scrape) float64 { return float64(s.rankedRenewed) })
 
 	always("rebuild_running", gauge, "1 while a read model is being rebuilt beside the one that is served.",
 		func(s scrape) float64 { return oneIf(s.rebuilding != nil) })
@@ -220,9 +217,6 @@ func (c *collector) scrape() scrape {
 	s.progress, s.running = g.progress()
 	s.rankedSequence, s.rankedProblem = g.rankedState()
 	s.rankedSequence = min(s.rankedSequence, s.view.Sequence())
-	if g.ranked != nil {
-		s.rankedRenewed = g.ranked.Renewed()
-	}
 	for o := range s.rebuilt {
 		s.rebuilt[o] = c.live.rebuilt[o].Load()
 	}

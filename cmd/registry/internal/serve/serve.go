@@ -20,7 +20,6 @@ import (
 	"example.org/registry/events/stream"
 	"example.org/registry/httpapi"
 	"example.org/registry/readmodel"
-	"example.org/registry/readmodel/indexing"
 	"example.org/registry/snapshots"
 )
 
@@ -122,7 +121,6 @@ type server struct {
 	live      *live
 	health    *httpapi.Health
 	snapshots *snapshotter
-	pacer     *indexing.Pacer // of the indexes
 	listeners listeners
 	listening chan struct{} // closed once that is logged
 
@@ -134,7 +132,6 @@ type server struct {
 func newServer(ctx context.Context, cfg Config) *server {
 	s := &server{cfg: cfg, log: cfg.Logger, live: newLive(), listening: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancel(ctx)
-	s.pacer = &indexing.Pacer{Busy: s.live.busy()}
 	s.health = &httpapi.Health{
 		Reader:       s.live,
 		Readiness:    s.live.readiness,
