@@ -39,9 +39,10 @@ type exchange struct {
 	policy  policy
 	noStore bool   // regardless of policy
 	tag     string // names the content, without quotes; "" for none
+	gzip    bool   // the body may be compressed, and the client accepts it
+	keep    bool   // the tag was known before the body, so the next request for it finds the body
 	media   string // "" means JSON or, for a page, HTML
 	page    page
-	keep    bool // the tag was known before the body, so the next request for it finds the body
 
 	memory int // bytes that the answer has taken
 }
@@ -115,20 +116,25 @@ func newKeptBodies() *otter.Cache[bodyKey, keptBody] {
 	})
 }
 
-func (x *exchange) key() bodyKey {
-	return bodyKey{x.c.Request.URL.Path, x.query(), x.acceptsGzip()}
+func (x *exchange) key() bodyKey { return bodyKey{x.c.Request.URL.Path, x.query(), x.gzip} }
+
+// setContent sets what the headers say of the content. Only a body with a tag is compressed.
+func (x *exchange) setContent(cache policy, tag string) {
+	x.policy, x.tag = cache, tag
+	x.gzip = tag != "" && !cache.asIs && acceptsGzip(x.c.Request.Header["Accept-Encoding"])
 }
 
 // sendKnown answers without a query where the content of the tag is known: by 304 to a client that has it, else by the kept
 // body. It reports whether it has.
 func (x *exchange) sendKnown(cache policy, tag string) (sent bool, err error) {
-	x.policy, x.tag, x.keep = cache, tag, true
+	x.setContent(cache, tag)
+	x.keep = true
 	kept, isKept := x.bodies.GetIfPresent(x.key())
 	isKept = isKept && kept.tag == tag
 
 	// A 304 names the variant that the 200 would be, or that the client has where this is not known.
 	if hasPlain, hasZipped := x.clientHas(tag), x.clientHas(tag+"-gzip"); hasPlain || hasZipped || isKept && x.clientHasAny() {
-		zipped := hasZipped && x.acceptsGzip()
+		zipped := hasZipped && x.gzip
 		if isKept {
 			zipped = kept.zipped
 		}
@@ -185,7 +191,7 @@ func (x *exchange) send(body []byte) error {
 	if err := x.takeMemory(len(body)); err != nil {
 		return err
 	}
-	zipped := x.acceptsGzip() && len(body) >= minZipped
+	zipped := x.gzip && len(body) >= minZipped
 	if zipped {
 		body = x.gzips.compress(body)
 		x.shrinkMemory(len(body))
@@ -208,17 +214,17 @@ func (x *exchange) send(body []byte) error {
 // sendHashed is send for a body that is a function of more than the tag of a view names.
 func (x *exchange) sendHashed(cache policy, body []byte) error {
 	sum := sha256.Sum256(body)
-	x.policy, x.tag = cache, hex.EncodeToString(sum[:16])
+	x.setContent(cache, hex.EncodeToString(sum[:16]))
 	return x.send(body)
 }
 
-// sendJSON sends v, without a tag.
-func (x *exchange) sendJSON(cache policy, v any) error {
+// sendJSON sends v. tag may be empty.
+func (x *exchange) sendJSON(cache policy, tag string, v any) error {
 	body, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	x.policy = cache
+	x.setContent(cache, tag)
 	return x.send(body)
 }
 
@@ -235,15 +241,17 @@ func (x *exchange) fail(err error) {
 	if f.status == http.StatusInternalServerError {
 		x.logFailure(err.Error())
 	}
-	x.policy, x.tag, x.media, x.page = policy{}, "", "", noPage
-	if f.status != http.StatusNotFound { // that of a donation is of a state
+	asPage := x.failsAsPage(f.status)
+	x.setContent(policy{}, "")
+	x.media, x.page = "", noPage
+	if f.status != http.StatusNotFound || asPage { // that of a donation is of a state
 		x.view = nil
 	}
 	if f.retryAfter != "" {
 		x.c.Header("Retry-After", f.retryAfter)
 	}
 
-	if x.failsAsPage(f.status) {
+	if asPage {
 		x.page = hiddenPage
 		x.write(f.status, x.failurePage(f), false)
 		return
@@ -361,14 +369,10 @@ func setCommonHeaders(h http.Header, path string) {
 
 const exposedHeaders = "Registry-Sequence, Registry-As-Of, Registry-Index-Sequence, Registry-Error, ETag, Retry-After"
 
-// acceptsGzip reports whether the answer may be compressed: it has a tag, and Accept-Encoding gives gzip at least the weight
-// of none (RFC 9110, 12.5.3).
-func (x *exchange) acceptsGzip() bool {
-	if x.tag == "" || x.policy.asIs {
-		return false
-	}
+// acceptsGzip reports whether Accept-Encoding gives gzip at least the weight of none (RFC 9110, 12.5.3).
+func acceptsGzip(lines []string) bool {
 	plain, zipped, other := -1.0, -1.0, -1.0
-	for _, line := range x.c.Request.Header["Accept-Encoding"] {
+	for _, line := range lines {
 		for part := range strings.SplitSeq(line, ",") {
 			coding, parameter, _ := strings.Cut(part, ";")
 			switch strings.ToLower(strings.TrimSpace(coding)) {

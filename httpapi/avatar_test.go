@@ -66,36 +66,6 @@ func TestAvatarsOverHTTP(t *testing.T) {
 	serve(t).wantAvatar(t, found, "", "", 3600) // no platform
 }
 
-// Every size is served, 128 if none is asked for; other parameters are ignored.
-func TestAvatarSizes(t *testing.T) {
-	f := serve(t)
-	for _, size := range []int{16, 32, 64, 128, 256, 512} {
-		f.wantAvatar(t, "nobody", "?size="+strconv.Itoa(size), "", 3600)
-	}
-	drawn := f.get(t, "/api/chat/avatar/nobody").body
-	for _, query := range []string{"?x=1", "?size", "?sizes=7", "?SIZE=7", "?size=%20"} {
-		if a := f.get(t, "/api/chat/avatar/nobody"+query); a.body != drawn {
-			t.Errorf("%s: another picture", query)
-		}
-	}
-}
-
-func TestBadAvatarParameters(t *testing.T) {
-	f := serve(t)
-	for _, user := range []string{"a.b", "%20", "a%20b", "%C5%BC", "%00", "%FF", "%3Cb%3E", "..%2E", "a:b", "a;b", strings.Repeat("1", 65)} {
-		a := f.wantError(t, http.StatusBadRequest, "Nieprawidłowy parametr: chatUserId.", http.MethodGet, "/api/chat/avatar/"+user)
-		if a.header.Get("Content-Security-Policy") != "default-src 'none'; sandbox" {
-			t.Errorf("%s: %v", user, a.header)
-		}
-	}
-	for _, size := range []string{"0", "1", "15", "17", "24", "48", "100", "127", "129", "513", "1024", "-16", "%2B16", "1e2", "16.0", "0x10", "%D9%A1%D9%A6", "x", "16&size=16", "0000016"} {
-		f.wantError(t, http.StatusBadRequest, "Nieprawidłowy parametr: size.", http.MethodGet, "/api/chat/avatar/1?size="+size)
-	}
-	f.wantError(t, http.StatusBadRequest, "Nieprawidłowy parametr: chatUserId.", http.MethodGet, "/api/chat/avatar/a.b?size=1")
-	f.wantError(t, http.StatusBadRequest, "Nieprawidłowy parametr: query.", http.MethodGet, "/api/chat/avatar/1?%zz")
-	f.wantAvatar(t, "1", "?size=000016", "", 3600)
-}
-
 // Every kind of error keeps the headers of an answer in which nothing may run.
 func TestAvatarErrorsAreSandboxed(t *testing.T) {
 	f := serve(t, func(c *Config) { c.RateLimit = 0.001 })

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -81,31 +80,4 @@ func TestBatchIsChecks(t *testing.T) {
 	if c := a.header.Get("Cache-Control"); c != "private, max-age=10" || a.header.Get("Registry-Sequence") != apitest.Sequence(0) {
 		t.Errorf("%v", a.header)
 	}
-	if b := f.get(t, target, "If-None-Match", a.header.Get("Etag")); b.status != http.StatusNotModified || b.body != "" {
-		t.Errorf("its own tag: %d", b.status)
-	}
-	if b := f.get(t, target, "Registry-Min-Sequence", "1"); b.header.Get("Cache-Control") != "no-store" {
-		t.Errorf("at a sequence: %v", b.header)
-	}
-	f.set(func(s *Readiness) { s.Ready = false })
-	f.wantError(t, http.StatusServiceUnavailable, "Trwa wczytywanie danych.", http.MethodGet, target)
-	f.wantError(t, http.StatusBadRequest, "Brak wymaganego parametru: ids.", http.MethodGet, "/api/check/batch")
-	f.wantError(t, http.StatusNotFound, "Nie znaleziono.", http.MethodGet, "/api/check/batch/")
-	f.wantError(t, http.StatusMethodNotAllowed, "Metoda niedozwolona", http.MethodPost, target)
-}
-
-func BenchmarkBatch(b *testing.B) {
-	p := busyAPI(b, 100_000)
-	ids := make([]string, bounds.MaxBatch)
-	for i := range ids {
-		ids[i] = fmt.Sprintf("9%017d", i*997)
-	}
-	target := "/api/check/batch?ids=" + strings.Join(ids, ",")
-	b.Run("new", func(b *testing.B) {
-		for b.Loop() {
-			p.bodies.InvalidateAll()
-			p.ServeHTTP(&sink{header: http.Header{}}, mustRequest(target))
-		}
-		b.ReportMetric(float64(bounds.MaxBatch*b.N)/b.Elapsed().Seconds(), "ids/s")
-	})
 }

@@ -142,23 +142,6 @@ func BenchmarkRatio(b *testing.B) {
 	}
 }
 
-// BenchmarkPageRatio is BenchmarkRatio for remembered pages of the site, at 100,000 entries.
-func BenchmarkPageRatio(b *testing.B) {
-	p := busyAPI(b, 100_000, func(cfg *Config) { cfg.Site = true })
-	for name, target := range map[string]string{
-		"home": "/", "check": "/?search=%40oszust+77+%C5%BC%C3%B3%C5%82w", "id": "/?search=900000000000000007", "list": "/scammers", "entry": "/wpis/scammers/e0000007",
-	} {
-		rec := httptest.NewRecorder()
-		p.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, target, nil))
-		if rec.Code != http.StatusOK {
-			b.Fatalf("%s: %d", target, rec.Code)
-		}
-		bare := constant(rec.Header(), rec.Body.Bytes())
-		b.Run(name+"/limit", func(b *testing.B) { overHTTP(b, listen(b, NewServer(bare, 0, nil)), target) })
-		b.Run(name+"/registry", func(b *testing.B) { overHTTP(b, listen(b, NewServer(p, 0, nil)), target) })
-	}
-}
-
 func constant(header http.Header, body []byte) http.Handler {
 	e := gin.New()
 	e.NoRoute(func(c *gin.Context) {

@@ -39,7 +39,7 @@ func (p *Public) feed(x *exchange) error {
 		return errNotReached
 	}
 	sequence, _ := x.view.FeedSequence()
-	return x.sendJSON(feedCache, feedBody{
+	return x.sendJSON(feedCache, "", feedBody{
 		Epoch: x.view.Epoch(), Sequence: sequence, LastChange: x.view.LastChange(), AsOf: FormatTime(x.asOf),
 		Entries: CountsOf(x.view), Digest: x.view.FeedDigest().String(),
 	})

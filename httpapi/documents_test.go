@@ -10,20 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestOpenAPIIsServed(t *testing.T) {
-	f := serve(t)
-	a := f.get(t, "/openapi.yaml")
-	if a.body != openAPIFile || a.status != http.StatusOK {
-		t.Errorf("%d, %d bytes", a.status, len(a.body))
-	}
-	if b := f.get(t, "/openapi.yaml", "Accept-Encoding", "gzip"); b.body != openAPIFile || b.header.Get("Content-Encoding") != "gzip" {
-		t.Errorf("compressed: %v", b.header)
-	}
-	if b := f.get(t, "/asyncapi.yaml", "Accept-Encoding", "gzip"); b.body != "asyncapi: 3.0.0\n" || b.header.Get("Content-Encoding") != "" {
-		t.Errorf("asyncapi: %q %v", b.body, b.header)
-	}
-}
-
 // The document names the public address as its server.
 func TestOpenAPIServer(t *testing.T) {
 	for base, want := range map[string]string{"": "/", "https://registry.example.org": "https://registry.example.org"} {
@@ -49,22 +35,6 @@ func TestProofs(t *testing.T) {
 	}
 	for _, id := range []string{strings.Repeat("x", 65), "a.b", "..", "%2e%2e", "a%2Fb", "%0d%0aSet-Cookie:x", "ą", "%00", "a%20"} {
 		f.wantError(t, http.StatusNotFound, "Nie znaleziono.", http.MethodGet, "/proofs/"+id)
-	}
-}
-
-// Without an address of proofs, or an AsyncAPI document, those paths do not exist.
-func TestAbsentDocuments(t *testing.T) {
-	f := serve(t, func(c *Config) { c.ProofsURL, c.AsyncAPI = "", nil })
-	for _, method := range []string{http.MethodGet, http.MethodPost} {
-		req, err := http.NewRequest(method, "http://"+f.addr+"/asyncapi.yaml", nil)
-		require.NoError(t, err)
-		resp, err := f.client.Do(req)
-		require.NoError(t, err)
-		_ = resp.Body.Close()
-		if resp.StatusCode != http.StatusNotFound {
-			t.Errorf("%s /asyncapi.yaml: %d", method, resp.StatusCode)
-		}
-		f.wantError(t, http.StatusNotFound, "Nie znaleziono.", method, "/proofs/p-1")
 	}
 }
 

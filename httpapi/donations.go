@@ -27,7 +27,7 @@ func (p *Public) donation(x *exchange) error {
 	if !known {
 		return errNotFound
 	}
-	return x.sendJSON(policy{}, donationBody{
+	return x.sendJSON(policy{}, "", donationBody{
 		d.DonationID, string(d.Status), d.Amount, d.Currency, d.Confirmations, d.RequiredConfirmations,
 		FormatTime(d.CreatedAt), FormatTime(d.UpdatedAt),
 	})

@@ -100,9 +100,18 @@ func (p *Public) batch(x *exchange) error {
 		return err
 	}
 
-	leave, err := x.takeTurn(slices.ContainsFunc(ids, func(b batchID) bool { return x.view.ManyWithID(b.id) }))
+	body, err := x.checkAll(ids)
 	if err != nil {
 		return err
+	}
+	return x.send(body)
+}
+
+// checkAll makes the body of a batch. It takes memory for each result before it appends it.
+func (x *exchange) checkAll(ids []batchID) ([]byte, error) {
+	leave, err := x.takeTurn(slices.ContainsFunc(ids, func(b batchID) bool { return x.view.ManyWithID(b.id) }))
+	if err != nil {
+		return nil, err
 	}
 	defer leave()
 
@@ -111,18 +120,18 @@ func (p *Public) batch(x *exchange) error {
 	for i, b := range ids {
 		found, err := x.view.Check(x.ctx(), readmodel.CheckQuery{ID: b.id})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		size += sizeOfCheck(found) + sizeOfEnvelope
 		if err := x.takeMemory(size); err != nil {
-			return err
+			return nil, err
 		}
 		if i > 0 {
 			body = append(body, ',')
 		}
 		body = appendBatched(body, b.asked, found)
 	}
-	return x.send(append(body, "]}"...))
+	return append(body, "]}"...), nil
 }
 
 // parseBatch reads the query string of a batch: ids, separated by commas, each in a form of a chat id, none twice. It is a
@@ -168,8 +177,7 @@ func (p *Public) ranges(x *exchange) error {
 	if err := x.loadView(); err != nil {
 		return err
 	}
-	x.tag = x.view.CheckTag()
-	return x.sendJSON(checkCache, rangesBody{readmodel.RangeVersion, readmodel.NumRanges, x.view.RangeLines(), CountsOf(x.view)})
+	return x.sendJSON(checkCache, x.view.CheckTag(), rangesBody{readmodel.RangeVersion, readmodel.NumRanges, x.view.RangeLines(), CountsOf(x.view)})
 }
 
 // rangeOf serves GET /api/ranges/{prefix}. No log and no metric names the prefix.

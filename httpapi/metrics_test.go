@@ -36,6 +36,7 @@ func TestMetrics(t *testing.T) {
 	f.get(t, "/api/chat/avatar/123456789")
 	f.get(t, "/secret/path")
 	f.get(t, "/api/donate/status?id=secret-donation")
+	f.get(t, "/api/ranges/abd")
 	f.ask(t, http.MethodPost, "/api/check")
 	f.ask(t, "METHOD", "/api/check")
 	f.set(func(s *Readiness) { s.Ready = false })
@@ -55,7 +56,7 @@ func TestMetrics(t *testing.T) {
 
 	after, text := series()
 	require.Equal(t, before, after, "series")
-	for _, private := range []string{"secret", "123456789", "adamowski"} {
+	for _, private := range []string{"secret", "123456789", "adamowski", "abd"} {
 		require.NotContains(t, text, private)
 	}
 	problems, err := testutil.GatherAndLint(f.registry)

@@ -5,11 +5,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"example.org/registry/events"
 	"example.org/registry/httpapi/internal/apitest"
@@ -55,6 +52,7 @@ func TestRangeHeaders(t *testing.T) {
 	}
 }
 
+// Each range has one address, and none other.
 func TestBadRanges(t *testing.T) {
 	f := serve(t)
 	for _, prefix := range []string{"ab", "abcd", "ABC", "abC", "abg", "%30ab", "a%62c", "-12", "0x1", "+12", "%20ab", "ab%00", "%C4%85b"} {
@@ -63,33 +61,4 @@ func TestBadRanges(t *testing.T) {
 	for _, path := range []string{"/api/ranges/", "/api/ranges/abc/", "/api/ranges//abc", "/api/ranges/a%2Fb", "/api/ranges/abc/def"} {
 		f.wantError(t, http.StatusNotFound, "Nie znaleziono.", http.MethodGet, path)
 	}
-	for _, path := range []string{"/api/ranges", "/api/ranges/abc"} {
-		f.wantError(t, http.StatusMethodNotAllowed, "Metoda niedozwolona", http.MethodPost, path)
-		f.wantError(t, http.StatusMethodNotAllowed, "Metoda niedozwolona", http.MethodHead, path)
-		f.wantError(t, http.StatusBadRequest, "Nieprawidłowy parametr: query.", http.MethodGet, path+"?%zz")
-		f.wantError(t, http.StatusBadRequest, "Nieprawidłowy parametr: Registry-Min-Sequence.", http.MethodGet, path, "Registry-Min-Sequence", "x")
-	}
-	f.set(func(s *Readiness) { s.Ready = false })
-	for _, path := range []string{"/api/ranges", "/api/ranges/abc"} {
-		f.wantError(t, http.StatusServiceUnavailable, "Trwa wczytywanie danych.", http.MethodGet, path)
-	}
-	f.wantError(t, http.StatusBadRequest, "Nieprawidłowy parametr: prefix.", http.MethodGet, "/api/ranges/x")
-	families, err := f.registry.Gather()
-	require.NoError(t, err)
-	for _, family := range families {
-		if text := family.String(); strings.Contains(text, "ranges/a") || strings.Contains(text, `"abc"`) {
-			t.Errorf("a metric names a prefix: %s", text)
-		}
-	}
-}
-
-// BenchmarkRangeRatio is BenchmarkRatio for a remembered range, at 100,000 entries.
-func BenchmarkRangeRatio(b *testing.B) {
-	p := busyAPI(b, 100_000)
-	const target = "/api/ranges/abc"
-	rec := httptest.NewRecorder()
-	p.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, target, nil))
-	bare := constant(rec.Header(), rec.Body.Bytes())
-	b.Run("limit", func(b *testing.B) { overHTTP(b, listen(b, NewServer(bare, 0, nil)), target) })
-	b.Run("registry", func(b *testing.B) { overHTTP(b, listen(b, NewServer(p, 0, nil)), target) })
 }

@@ -1,10 +1,7 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
-	"image/png"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -360,31 +357,6 @@ func TestStatusPage(t *testing.T) {
 	}
 	if bad := f.fetch(t, http.MethodGet, "/status?a=%zz"); bad.status != http.StatusBadRequest || !strings.Contains(bad.body, "<!doctype html>") {
 		t.Errorf("%d %s", bad.status, bad.body)
-	}
-}
-
-// Crawlers must be let in to see the noindex of pages about persons.
-func TestRobotsTxt(t *testing.T) {
-	f := serve(t, withSite)
-	if a := f.fetch(t, http.MethodGet, "/robots.txt"); a.body != "User-agent: *\nDisallow:\n" || a.header.Get("Content-Type") != "text/plain; charset=utf-8" {
-		t.Errorf("%q %v", a.body, a.header)
-	}
-}
-
-// The icon is three PNG pictures in an ICO directory.
-func TestFavicon(t *testing.T) {
-	f := serve(t, withSite)
-	icon := []byte(f.fetch(t, http.MethodGet, "/favicon.ico").body)
-	if len(icon) < 6 || binary.LittleEndian.Uint32(icon) != 1<<16 || binary.LittleEndian.Uint16(icon[4:]) != 3 {
-		t.Fatalf("% x", icon[:min(len(icon), 22)])
-	}
-	for i, size := range []int{16, 32, 48} {
-		entry := icon[6+16*i:]
-		from, length := binary.LittleEndian.Uint32(entry[12:]), binary.LittleEndian.Uint32(entry[8:])
-		picture, err := png.Decode(bytes.NewReader(icon[from : from+length]))
-		if err != nil || picture.Bounds().Dx() != size || int(entry[0]) != size {
-			t.Errorf("%d: %v", size, err)
-		}
 	}
 }
 

@@ -33,7 +33,7 @@ func (p *Public) status(x *exchange) error {
 	for _, c := range round.Components {
 		body.Checks = append(body.Checks, statusCheck{c.ID, c.OK, c.Latency.Milliseconds()})
 	}
-	return x.sendJSON(statusCache, body)
+	return x.sendJSON(statusCache, "", body)
 }
 
 // statusPage serves GET /status with the same round.
