@@ -191,10 +191,13 @@ func (x *exchange) send(body []byte) error {
 	if err := x.takeMemory(len(body)); err != nil {
 		return err
 	}
-	zipped := x.gzip && len(body) >= minZipped
-	if zipped {
-		body = x.gzips.compress(body)
-		x.shrinkMemory(len(body))
+	zipped := false
+	if x.gzip && len(body) >= minZipped {
+		smaller := x.gzips.compress(body)
+		if zipped = len(smaller) < len(body); zipped {
+			body = smaller
+			x.shrinkMemory(len(body))
+		}
 	}
 
 	if x.keep && len(body) <= maxKept {

@@ -213,3 +213,14 @@ func TestNotModifiedRunsNoSearch(t *testing.T) {
 		}
 	}
 }
+
+// A picture that gzip makes no smaller is sent as it is.
+func TestWhatDoesNotShrink(t *testing.T) {
+	f := serveSite(t)
+	for _, path := range []string{"/favicon.ico", f.public.site.Assets()[0].Path, f.public.site.Assets()[1].Path, f.public.site.Assets()[2].Path} {
+		plain, zipped := f.fetch(t, http.MethodGet, path), f.fetch(t, http.MethodGet, path, "Accept-Encoding", "gzip")
+		if zipped.status != http.StatusOK || zipped.body != plain.body || len(zipped.raw) > len(plain.raw) {
+			t.Errorf("%s: %d, %d bytes of %d", path, zipped.status, len(zipped.raw), len(plain.raw))
+		}
+	}
+}
