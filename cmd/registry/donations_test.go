@@ -2,14 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
@@ -21,43 +18,27 @@ import (
 // writes.
 const secret = "kanarek"
 
-// hostileDonations are events that are rejected, subject and payload.
+// hostileDonations are events that are rejected, subject and payload: with a bad value, with bad JSON, and
+// on another's subject.
 func hostileDonations() (all [][2]string) {
 	good := `{"specversion":"1.0","id":"e-ID","source":"/s","type":"registry.donation.updated","data":{"donationId":"ID","status":"pending","amount":"1",` +
 		`"currency":"BTC","confirmations":0,"requiredConfirmations":1,"createdAt":"2026-01-02T03:04:05Z","updatedAt":"2026-01-02T03:04:05Z"}}`
-	removal := `{"specversion":"1.0","id":"r-ID","source":"/s","type":"registry.donation.removed","data":{"donationId":"ID"}}`
-	entry := `{"specversion":"1.0","id":"v-ID","source":"/s","type":"registry.views.counted","data":{"list":"scammers","entryId":"ID","views":1}}`
 	add := func(subject, payload string) {
 		id := fmt.Sprint(secret, len(all))
 		all = append(all, [2]string{strings.ReplaceAll(subject, "ID", id), strings.ReplaceAll(payload, "ID", id)})
 	}
-	const own = "registry.donations.ID"
 	for _, change := range [][2]string{
-		{`"pending"`, `"ID"`}, {`"amount":"1"`, `"amount":"ID"`}, {`"BTC"`, `"ID"`}, {`"confirmations":0`, `"confirmations":"ID"`},
-		{`2026-01-02T03:04:05Z`, `ID`}, {`"1.0"`, `"ID"`}, {`"e-ID"`, `"e-ID\u0007"`}, {`"/s"`, `" ID"`},
-		{"registry.donation.updated", "registry.donation.ID"}, {"registry.donation.updated", "ID"}, {"registry.donation.updated", "registry.entry.listed"},
-		{`"donationId":"ID",`, ``}, {`"donationId":"ID"`, `"donationId":"ID","donationId":"ID"`}, {`"donationId":"ID"`, `"donationId":"ID ID"`},
-		{`"donationId":"ID"`, `"donationId":["ID"]`}, {`"status"`, `"ID"`}, {`}}`, `}`}, {`}}`, `}} ID`}, {`"ID"`, "\"ID\xff\""}, {`"ID"`, `"ID\u0000"`},
-		{`"data":{`, `"data":"ID","more":{`},
+		{`"pending"`, `"ID"`}, {`"confirmations":0`, `"confirmations":"ID"`}, {"registry.donation.updated", "registry.donation.ID"},
+		{`"donationId":"ID"`, `"donationId":"ID","donationId":"ID"`}, {`"donationId":"ID"`, `"donationId":"ID ID"`}, {`"status"`, `"ID"`}, {`}}`, `}} ID`},
+		{`"ID"`, "\"ID\xff\""}, {`"data":{`, `"data":"ID","more":{`},
 	} {
-		add(own, strings.Replace(good, change[0], change[1], 1))
+		add("registry.donations.ID", strings.Replace(good, change[0], change[1], 1))
 	}
-	for _, change := range [][2]string{{`"donationId":"ID"`, `"donationId":""`}, {`"donationId"`, `"ID"`}, {`{"donationId":"ID"}`, `"ID"`}, {`"/s"`, `null`}} {
-		add(own, strings.Replace(removal, change[0], change[1], 1))
+	for range 15 {
+		add("registry.donations.ID", "ID")
 	}
-	add(own, "ID")
-	add(own, strings.Repeat("ID", 20_000))
-	add(own, entry)
-	other := strings.ReplaceAll(good, `"donationId":"ID"`, `"donationId":"other-ID"`)
-	for _, subject := range []string{own, "registry.scammers.e1", "registry.scammers.ID", "registry.views.legit.ID"} {
-		add(subject, other)
-		add(subject, strings.ReplaceAll(removal, `"donationId":"ID"`, `"donationId":"other-ID"`))
-	}
-	add("registry.servers.ID", strings.Replace(good, `"1.0"`, `"2.0"`, 1))
-	for _, subject := range []string{"registry.donations.ID.y", "registry.donations.y.ID", "registry.donation.ID", "registry.Donations.ID", "registry.ID",
-		"registry.views.donations.ID", "registry.unknown.a.ID"} {
+	for _, subject := range []string{"registry.scammers.e1", "registry.views.legit.ID", "registry.donations.ID.y", "registry.ID"} {
 		add(subject, good)
-		add(subject, removal)
 	}
 	return all
 }
@@ -143,8 +124,7 @@ func TestDonationIDsStayOut(t *testing.T) {
 	}
 }
 
-// provokeBroker does what the broker logs with a client's own words: what a user may not publish,
-// and lines that are not the protocol's.
+// provokeBroker does what the broker logs with a client's own words: what a user may not publish.
 func provokeBroker(t *testing.T, url string) {
 	t.Helper()
 	nc, err := nats.Connect(url, nats.UserInfo("limited", "pw"), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
@@ -156,25 +136,4 @@ func provokeBroker(t *testing.T, url string) {
 		require.NoError(t, err)
 	}
 	require.NoError(t, nc.Flush())
-	login, _ := json.Marshal(map[string]any{"user": "backend", "pass": "pw", "verbose": false, "pedantic": true, "headers": true})
-	for _, line := range []string{
-		"PUB registry.donations." + secret + " many\r\n", "PUB registry.donations." + secret + " a b c d\r\n", "SUB registry.donations." + secret + " a b c d\r\n",
-		"HPUB registry.donations." + secret + " 5 3\r\n", "HPUB registry.donations." + secret + "\r\n", "UNSUB " + secret + " a b\r\n",
-		"PUBregistry.donations." + secret + "\r\n", secret + " registry.donations." + secret + "\r\n",
-		"PUB registry.donations." + secret + " 3\r\nabc" + secret + "\r\n", "PUB registry.donations." + strings.Repeat(secret, 1000) + " 3\r\n",
-		"PUB registry.donations.." + secret + " 3\r\nabc\r\n", "CONNECT {" + secret + "}\r\n",
-	} {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(url, "nats://"))
-		require.NoError(t, err)
-		_ = conn.SetDeadline(time.Now().Add(patience))
-		_, err = fmt.Fprintf(conn, "CONNECT %s\r\n%sPING\r\n", login, line)
-		require.NoError(t, err)
-		answer := make([]byte, 1<<16) // an error, or the answer to PING; the broker has logged by then, or logs on closing
-		for n, total := 0, ""; !strings.Contains(total, "-ERR") && !strings.Contains(total, "PONG"); total += string(answer[:n]) {
-			if n, err = conn.Read(answer); err != nil {
-				break
-			}
-		}
-		_ = conn.Close()
-	}
 }
