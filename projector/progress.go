@@ -125,6 +125,13 @@ func (t *tracker) setTrouble(source trouble, sentence string) (isNew bool) {
 	return true
 }
 
+// sentence returns the sentence about a problem, or "".
+func (t *tracker) sentence(source trouble) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.sentences[source]
+}
+
 func (t *tracker) publish() {
 	p := t.progress
 	p.Lag = p.LastSequence - min(p.Checkpoint, p.LastSequence)

@@ -101,6 +101,9 @@ func New(cfg Config) *Projector {
 		s.Saved = p.meta.Sequence
 		if marks := p.meta.Marks; p.meta.Complete && len(marks) > 0 {
 			s.AsOf = marks[len(marks)-1].Time
+			if now := time.Now(); s.AsOf.After(now) { // the broker's clock is ahead
+				s.AsOf = now
+			}
 		}
 	})
 	return p
@@ -216,11 +219,14 @@ func (p *Projector) Known(k events.Subject) int64 {
 // flushEvery is how often Flush looks whether the store has been written.
 const flushEvery = 20 * time.Millisecond
 
-// Flush waits until the store has everything that has been applied. Any goroutine may call it while
-// Run runs.
+// Flush waits until the store has everything that has been applied. It fails at once while the store
+// cannot be written. Any goroutine may call it while Run runs.
 func (p *Projector) Flush(ctx context.Context) error {
 	version := p.version.Load()
 	for p.savedVersion.Load() < version {
+		if sentence := p.tracker.sentence(troubleStore); sentence != "" {
+			return errors.New(sentence)
+		}
 		if !pause.For(ctx, flushEvery) {
 			return fmt.Errorf("the store is not written in time: %w", context.Cause(ctx))
 		}

@@ -127,8 +127,10 @@ func (p *Projector) checkKnown(fresh *Projector) error {
 func (p *Projector) awaitBeside(ctx context.Context, fresh *Projector) error {
 	connected := time.Now()
 	for {
-		now := fresh.Progress()
+		now, unsaved := fresh.Progress(), fresh.tracker.sentence(troubleStore)
 		switch {
+		case unsaved != "":
+			return errors.New("the new read model cannot be saved: " + unsaved)
 		case now.Frozen != "":
 			return fmt.Errorf("%w: %s", ErrFrozen, now.LastError)
 		case now.CaughtUp:
