@@ -1,7 +1,9 @@
 package snapshots
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -100,6 +102,52 @@ func compactInto(path string, from *bolt.DB) error {
 	}
 	err = bolt.Compact(to, from, compactTx)
 	return errors.Join(err, to.Close())
+}
+
+// eraseEvery is the time between two erasures of free pages.
+const eraseEvery = time.Hour
+
+// eraseFree overwrites the free pages of the file at path, which db has open, with zeros: bbolt leaves
+// deleted text in them. db must have no reader. The pages are those that bbolt would use next.
+func eraseFree(db *bolt.DB, path string) error {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	tx, err := db.Begin(true) // releases what earlier transactions have freed
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // nothing is written in it
+
+	size := db.Info().PageSize
+	zero, content := make([]byte, size), make([]byte, size)
+	for page := 2; int64(page)*int64(size) < info.Size(); page++ { // the first two are meta pages
+		p, err := tx.Page(page)
+		if err != nil {
+			return err
+		}
+		if p != nil && p.Type != "free" { // nil: beyond the end, of a failed transaction
+			continue
+		}
+		at := int64(page) * int64(size)
+		n, err := file.ReadAt(content, at)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if bytes.Equal(content[:n], zero[:n]) {
+			continue
+		}
+		if _, err := file.WriteAt(zero[:n], at); err != nil {
+			return err
+		}
+	}
+	return file.Sync()
 }
 
 // SetAside renames a store that is damaged, replacing an earlier one, and returns its new name.

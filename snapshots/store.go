@@ -13,6 +13,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -31,7 +32,8 @@ type Store struct {
 	mu     sync.Mutex
 	path   string // changes in Replace
 	db     *bolt.DB
-	failed error // of the last transaction
+	failed error     // of the last transaction
+	erased time.Time // when free pages were erased
 	closed bool
 }
 
@@ -230,9 +232,18 @@ func (s *Store) ready() error {
 	return nil
 }
 
-// update runs a transaction and records whether it failed.
+// update runs a transaction and records whether it failed. Now and then it erases free pages.
 func (s *Store) update(write func(*bolt.Tx) error) error {
-	err := fault.Catch(func() error { return s.db.Update(write) })
+	err := fault.Catch(func() error {
+		if err := s.db.Update(write); err != nil {
+			return err
+		}
+		if time.Since(s.erased) < eraseEvery || s.db.Stats().OpenTxN > 0 { // a reader may read them
+			return nil
+		}
+		s.erased = time.Now()
+		return eraseFree(s.db, s.path)
+	})
 	if errors.Is(err, fault.Err) { // bbolt panics on inconsistent pages, and may hold its locks for ever
 		err = fmt.Errorf("store: %w: %w; restart the server, which makes another one", ErrDamaged, err)
 	} else if err != nil {

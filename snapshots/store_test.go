@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	bolt "go.etcd.io/bbolt"
@@ -155,6 +156,28 @@ func TestCompact(t *testing.T) {
 	again, loaded := mustOpen(t, s.path)
 	require.Equal(t, m.Digest(), loaded.Digest())
 	require.False(t, bytes.Contains(readFile(t, again.path), []byte(secret)), "deleted text is in the file")
+}
+
+// Deleted text leaves the free pages of a store that is open, too, and no reader is harmed.
+func TestEraseFree(t *testing.T) {
+	t.Parallel()
+	const secret = "Tajemnica Poliszynela"
+	s, m := filled(t, 50)
+	e := eventstest.Entries(1, 5)[0]
+	e.Reason = strings.Repeat(secret+" ", 500)
+	require.NoError(t, s.Save(feed(m, e)))
+	require.NoError(t, s.Save(feed(m, delisting(e))))
+	require.True(t, bytes.Contains(readFile(t, s.path), []byte(secret)), "the test needs text in free pages")
+
+	s.erased = time.Time{}
+	err := s.Each(func(Meta, int) error { return s.Probe() }, func(State) error { return nil })
+	require.NoError(t, err)
+	require.True(t, bytes.Contains(readFile(t, s.path), []byte(secret)), "erased beside a reader")
+	require.NoError(t, s.Probe())
+	require.False(t, bytes.Contains(readFile(t, s.path), []byte(secret)), "deleted text is in the file")
+	require.NoError(t, s.Save(feed(m, sample(60)...)))
+	_, again := mustOpen(t, copyOf(t, s))
+	require.Equal(t, m.Digest(), again.Digest())
 }
 
 // Random saves, kills, compactions and replays: what is opened is always one of the saved states.
