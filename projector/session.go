@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -172,7 +173,11 @@ func (p *Projector) recognize(ctx context.Context, info *jetstream.StreamInfo) (
 // readAgain begins to read the stream from its beginning. What is known stays and is shown, and is
 // lacking in the stream until it is read again.
 func (p *Projector) readAgain(id stream.Identity, rewound bool) {
-	p.log.Error("reading the stream again from its beginning; what is known is shown",
+	level := slog.LevelWarn
+	if rewound {
+		level = slog.LevelError // registry recover has to publish what was lost
+	}
+	p.log.Log(context.Background(), level, "reading the stream again from its beginning; what is known is shown",
 		"rewound", rewound, "epoch", id.Epoch, "knownEpoch", p.meta.Epoch, "checkpoint", p.meta.Sequence)
 	p.endBulk()
 
