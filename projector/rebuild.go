@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
+	"example.org/registry/events/natserr"
 	"example.org/registry/events/pause"
 	"example.org/registry/readmodel"
 	"example.org/registry/snapshots"
@@ -188,7 +189,8 @@ func (p *Projector) awaitReplay(ctx context.Context, ended chan error, progress 
 		case now.Frozen != "":
 			return errors.New(now.LastError)
 		case time.Since(moved) > awayWithin:
-			return fmt.Errorf("the replay of the stream does not go on: %s", now.LastError)
+			silent := natserr.Explain(p.cfg.JetStream.Conn(), context.DeadlineExceeded, jetstream.DefaultAPIPrefix)
+			return fmt.Errorf("the replay of the stream does not go on: %w", silent)
 		}
 		select {
 		case err := <-ended:

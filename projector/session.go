@@ -68,16 +68,24 @@ func (p *Projector) session(ctx context.Context) error {
 	}
 	defer p.endBulk()
 	defer consumer.stop()
-	again, err := p.stream.Info(ctx)
-	if err != nil {
+	if err := p.checkReplaced(ctx, info); err != nil {
 		return err
-	}
-	if !again.Created.Equal(info.Created) {
-		return errors.New("the stream was replaced")
 	}
 
 	p.tracker.setTrouble(troubleStream, "")
 	return p.follow(ctx, consumer)
+}
+
+// checkReplaced fails if the stream is no longer the one that was accepted.
+func (p *Projector) checkReplaced(ctx context.Context, accepted *jetstream.StreamInfo) error {
+	info, err := p.stream.Info(ctx)
+	if err != nil {
+		return err
+	}
+	if !info.Created.Equal(accepted.Created) {
+		return errors.New("the stream was replaced")
+	}
+	return nil
 }
 
 // find returns the stream's state. It makes the stream if there is none and nothing is known.
@@ -103,33 +111,32 @@ func (p *Projector) accept(ctx context.Context, info *jetstream.StreamInfo) erro
 	}
 
 	found, known := stream.IdentityOf(info), p.meta.Identity
-	switch {
-	case p.knowsNothing():
+	if p.knowsNothing() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.meta.Identity = found
 		return nil
+	}
+	if !found.Related(known) {
+		return &frozenError{FrozenForeign, fmt.Sprintf("The stream %s is another registry's: its epoch is %s, and not %s or one that it follows; "+
+			"correct --nats-url or --stream, or move the data directory away.", p.cfg.Stream, found.Epoch, known.Epoch)}
+	}
 
-	case found.Epoch == known.Epoch:
+	// The same epoch is the same stream, unless it holds something else than was read of it.
+	if found.Epoch == known.Epoch {
 		saw, err := p.recognize(ctx, info)
-		if err != nil {
-			return err
-		}
-		if saw != sameStream {
+		if err == nil && saw != sameStream {
 			p.readAgain(known, p.meta.Rewound || saw == otherStream)
 		}
-		return nil
-
-	case found.Related(known):
-		// What a server follows only grows. A stream under an earlier epoch than the known one was
-		// restored from before a recovery.
-		joined := found
-		joined.Follows = stream.Follow(found.Epoch, stream.Identity{Follows: found.Follows}, known)
-		p.readAgain(joined, slices.Contains(known.Follows, found.Epoch))
-		return nil
+		return err
 	}
-	return &frozenError{FrozenForeign, fmt.Sprintf("The stream %s is another registry's: its epoch is %s, and not %s or one that it follows; "+
-		"correct --nats-url or --stream, or move the data directory away.", p.cfg.Stream, found.Epoch, known.Epoch)}
+
+	// What a server follows only grows. A stream under an earlier epoch than the known one was restored
+	// from before a recovery.
+	joined := found
+	joined.Follows = stream.Follow(found.Epoch, stream.Identity{Follows: found.Follows}, known)
+	p.readAgain(joined, slices.Contains(known.Follows, found.Epoch))
+	return nil
 }
 
 // knowsNothing reports whether any stream is as good as another.

@@ -447,3 +447,73 @@ func TestReplay(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, left, 1)
 }
+
+// A message that displaces another one while the stream is read is there when the model is first served: it
+// is complete at the end that the stream had when its first end was reached.
+func TestMessagesDisplacedWhileCatchingUp(t *testing.T) {
+	w := newBroker(t, 1)
+	w.makeStream(func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 1 })
+	w.send(listed(events.Scammers, 10)...)
+	store, model, err := snapshots.Open(t.Context(), w.storePath())
+	require.NoError(t, err)
+	defer store.Close()
+	p := New(w.config(store, model, false))
+	info, err := p.find(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, p.accept(t.Context(), info))
+	p.begin(info, time.Now())
+
+	// Nothing is left of what was there, and the last message is read first.
+	for i := range 10 {
+		w.send(entry(events.Scammers, fmt.Sprint("l", i), 9000, true))
+	}
+	p.apply(nil, 10)
+	require.NoError(t, p.reachEnds(t.Context()))
+	require.False(t, p.Progress().CaughtUp)
+	require.Equal(t, end{20, p.target.asked}, p.target)
+}
+
+// An end of the stream that was erased is passed over, while a consumer waits for it.
+func TestErasedTail(t *testing.T) {
+	w := serving(t)
+	w.stop(w.server, false)
+	w.tune = func(c *Config) { c.MayWrite, c.StuckAfter = nil, time.Hour }
+	w.start()
+	w.settle(w.server)
+	w.server.mu.Lock() // so that the message is erased before it is applied
+	sequence := w.put(messageOf(t, entry(events.Legit, "x", 1000, true)))
+	w.purge("registry.legit.x")
+	w.server.mu.Unlock()
+	w.awaitProgress(w.server, "the checkpoint is at the end", func(p Progress) bool { return p.Checkpoint >= sequence && p.Lag == 0 })
+}
+
+// A stream that is replaced while its consumer is made is not read before it has been looked at.
+func TestStreamReplacedBeforeTheConsumer(t *testing.T) {
+	w := serving(t)
+	w.stop(w.server, false)
+	store, model, err := snapshots.Open(t.Context(), w.storePath())
+	require.NoError(t, err)
+	defer store.Close()
+	p := New(w.config(store, model, false))
+	info, err := p.find(t.Context())
+	require.NoError(t, err)
+	w.deleteStream()
+	w.makeStream(func(*jetstream.StreamConfig) {})
+	require.ErrorContains(t, p.checkReplaced(t.Context(), info), "replaced")
+}
+
+// A rebuild waits until the new model is as far as the one that is shown, however fast that goes on.
+func TestReplaceWaits(t *testing.T) {
+	w := serving(t)
+	store, model, err := snapshots.Open(t.Context(), w.storePath()+".rebuilding")
+	require.NoError(t, err)
+	fresh := w.run(w.server.NewBeside(model, store, nil), store)
+	defer w.stop(fresh, true)
+	w.settle(fresh)
+	fresh.mu.Lock()
+	fresh.meta.Sequence-- // as one that has one message to read
+	fresh.mu.Unlock()
+	done, err := w.server.replaceNow(fresh.Projector, func() error { t.Error("swapped"); return nil })
+	require.NoError(t, err)
+	require.False(t, done)
+}
