@@ -189,6 +189,7 @@ func TestNoCommandWaitsForever(t *testing.T) {
 		"snapshot restore": func() []string { return []string{snapshot, "--data-dir=" + filepath.Join(t.TempDir(), "new")} },
 		"export":           func() []string { return []string{snapshot} },
 		"rejected list":    func() []string { return nil },
+		"streams create":   func() []string { return nil },
 	}
 	try := func(t *testing.T, command, taken string, refuse bool) (kinds map[string]bool, said string, err error) {
 		f := &filter{broker: broker, refuse: refuse, kinds: map[string]bool{}, taken: taken}

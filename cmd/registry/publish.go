@@ -209,7 +209,7 @@ func (p *publishing) flush(ctx context.Context) error {
 		p.progress.Add(failed.Index)
 		reason, isBad := errors.AsType[*events.Error](err)
 		if !isBad {
-			return stopError{batch[failed.Index].place, err}
+			return stopError{batch[failed.Index].place, failed.Err}
 		}
 		if p.bad < p.maxErrors { // the lines after the one that stops the run are not sent
 			p.pending = batch[failed.Index+1:]

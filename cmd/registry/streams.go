@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/cmd/registry/internal/cli"
+	"example.org/registry/events/natserr"
 	"example.org/registry/events/stream"
 	"example.org/registry/snapshots"
 )
@@ -84,10 +85,10 @@ func (c *streamsCreateCmd) create(p *process, ctx context.Context, js jetstream.
 	if name == snapshots.BucketName {
 		streamName = "OBJ_" + name
 	}
-	_, err := js.Stream(ctx, streamName)
+	_, err := stream.Stream{JS: js, Name: streamName}.Info(ctx)
 	done := "exists"
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		done, err = "created", make()
+		done, err = "created", natserr.Explain(js.Conn(), make(), jetstream.DefaultAPIPrefix+"STREAM.CREATE."+streamName)
 	}
 	if err != nil {
 		return fmt.Errorf("broker at %s: %s: %w", c.Addresses(), name, cli.Advise(err))

@@ -76,7 +76,7 @@ func (p *Publisher) sendBatch(ctx context.Context, batch []*nats.Msg, sum *Summa
 	defer cancel()
 	reply, err := p.js.Conn().RequestMsgWithContext(ctx, batch[last])
 	if err != nil {
-		return natserr.PermissionError(p.js.Conn(), err, batch[last].Subject)
+		return natserr.Explain(p.js.Conn(), err, batch[last].Subject)
 	}
 	sequence, err := parseAck(reply.Data)
 	if refusal, ok := errors.AsType[*jetstream.APIError](err); ok && refusal.ErrorCode == codeAtomicDisabled {
