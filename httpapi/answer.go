@@ -412,14 +412,15 @@ func weight(parameter string) float64 {
 type gzips struct{ writers sync.Pool }
 
 func (g *gzips) compress(body []byte) []byte {
-	var out bytes.Buffer
 	w, ok := g.writers.Get().(*gzip.Writer)
 	if !ok {
 		w, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails only for an unknown level
 	}
-	w.Reset(&out)
+	defer g.writers.Put(w)
+
+	out := bytes.NewBuffer(make([]byte, 0, len(body)/2))
+	w.Reset(out)
 	_, _ = w.Write(body) // a bytes.Buffer takes all
 	_ = w.Close()
-	g.writers.Put(w)
-	return out.Bytes()
+	return bytes.Clone(out.Bytes()) // no longer than it must be: it may be kept
 }
