@@ -30,6 +30,7 @@ require (
 	github.com/rogpeppe/go-internal v1.16.0 // tests: scripts of commands (testscript)
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // tests: responses and events against their documents
 	github.com/stretchr/testify v1.12.1 // tests: require
+	github.com/tidwall/btree v1.8.2 // readmodel: orders that a copy shares
 	github.com/yuin/goldmark v1.8.7 // Markdown of reasons and of operators' texts
 	go.etcd.io/bbolt v1.5.0 // store of the read model
 	go.uber.org/goleak v1.3.0 // tests: no goroutine is left

@@ -29,7 +29,8 @@ func (s scan) Search(ctx context.Context, v *readmodel.View, q readmodel.RankedQ
 		if !passes || at < 0 {
 			return true
 		}
-		p.Facets[r.Ref().List()]++
+		list, _ := r.List().Index()
+		p.Facets[list]++
 		if q.List == "" || q.List == r.List() {
 			p.Total++
 			if p.Total > q.Skip && len(p.Hits) < q.Limit {

@@ -44,24 +44,22 @@ func (m *marks) add(slot int) {
 	m.count++
 }
 
+func newTextBlocks() textBlocks { return textBlocks{size: textblock.Len} }
+
 // textBlocks are the blocks of a list. A view has a copy of its own.
 type textBlocks struct {
 	blocks []textBlock
 	size   int // slots of a block
 }
 
-// apply marks the slot of a change, unless the change leaves the text as it was.
-func (t *textBlocks) apply(ch rowChange) {
-	if ch.old != nil && ch.row != nil && ch.old.text == ch.row.text && ch.old.keys == ch.row.keys {
-		return
-	}
-	slot := int(ch.ref().Slot())
-	for slot/t.size >= len(t.blocks) {
+// mark has searches look at the row of a slot themselves.
+func (t *textBlocks) mark(slot uint32) {
+	block, at := int(slot)/t.size, int(slot)%t.size
+	for block >= len(t.blocks) {
 		t.blocks = append(t.blocks, textBlock{})
 	}
-	b := &t.blocks[slot/t.size]
-	b.marked.add(slot % t.size)
-	b.later.add(slot % t.size)
+	t.blocks[block].marked.add(at)
+	t.blocks[block].later.add(at)
 }
 
 // snapshot returns a copy for a view.

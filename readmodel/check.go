@@ -77,7 +77,7 @@ func (v *View) checkText(ctx context.Context, text string) (CheckResult, error) 
 	var results, similar rowsByList
 	for list := range v.lists {
 		queries := []textQuery{{list, nameText, needle}}
-		rank := func(r *Row) int { return r.rank(needle) }
+		rank := func(r *Row) int { return r.matchRank(needle) }
 		var err error
 		if results[list], err = v.best(ctx, list, queries, rank); err != nil {
 			return CheckResult{}, err
@@ -93,27 +93,21 @@ func (v *View) checkText(ctx context.Context, text string) (CheckResult, error) 
 	return CheckResult{grouped(results), grouped(similar), imitated}, nil
 }
 
-// best returns the best of the shown rows of a list that match one of the queries: by rank, newest first
+// best returns the best of the rows of a list that match one of the queries: by rank, newest first
 // within one. A rank of noRank is none. Its only error is ctx's.
 func (v *View) best(ctx context.Context, list int, queries []textQuery, rank func(*Row) int) ([]*Row, error) {
 	if len(queries) == 0 {
 		return nil, nil
 	}
-	l := v.lists[list]
-	found := v.memory.takeBits(len(l.rows.chunks) * chunkLen)
-	defer v.memory.bits.Put(found)
-	for i := range queries {
-		if err := l.find(ctx, &queries[i], *found); err != nil {
-			return nil, err
-		}
+	found, err := v.matching(ctx, queries...)
+	if err != nil {
+		return nil, err
 	}
+	defer v.memory.bits.Put(found)
 
 	var ranks [noRank][]*Row
 	found.each(func(slot uint32) {
-		r := l.rows.get(slot)
-		if !r.shown() {
-			return
-		}
+		r := v.lists[list].rows.get(slot)
 		if at := rank(r); at != noRank {
 			ranks[at] = keepNewest(ranks[at], r)
 		}
@@ -134,11 +128,7 @@ func grouped(found rowsByList) (groups []Group) {
 }
 
 func (v *View) checkID(id string) (found rowsByList) {
-	v.withChatID(id, func(list int, r *Row) {
-		if r.shown() {
-			found[list] = keepNewest(found[list], r)
-		}
-	})
+	v.withChatID(id, func(r *Row) { found[r.list] = keepNewest(found[r.list], r) })
 	return found
 }
 
@@ -152,8 +142,8 @@ const (
 	noRank
 )
 
-// rank returns how well the row's name or chat id, one of which contains the folded needle, matches it.
-func (r *Row) rank(needle string) int {
+// matchRank returns how well the row's name or chat id, one of which contains the folded needle, matches it.
+func (r *Row) matchRank(needle string) int {
 	name := r.folded
 	switch {
 	case r.foldedChat() == needle:
@@ -176,7 +166,7 @@ func keepNewest(rows []*Row, r *Row) []*Row {
 		if c := cmp.Compare(b.reported, a.reported); c != 0 {
 			return c
 		}
-		return byTime.tie(b, a)
+		return cmp.Compare(b.id, a.id)
 	})
 	if found || at == MaxGroup {
 		return rows

@@ -2,3 +2,6 @@ package readmodel
 
 // WaitForIndex waits until no block of the text index is due.
 func WaitForIndex(m *Model) { m.indexer.tasks.Wait() }
+
+// RowAt returns the row of a slot of a list, or nil.
+func RowAt(v *View, list int, slot uint32) *Row { return v.lists[list].rows.get(slot) }

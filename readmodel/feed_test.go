@@ -8,13 +8,11 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
-	"runtime"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"example.org/registry/events"
-	"example.org/registry/readmodel/btree"
 )
 
 // folder is a reader of the feed, as httpapi/CONTRACT.md#changes tells it to be.
@@ -174,29 +172,4 @@ func TestFeedTag(t *testing.T) {
 	if m.View().LastChange() != 0 {
 		t.Error("a change of nothing")
 	}
-}
-
-// What the feed needs beside the entries is at most 40 bytes an entry, after a load and after as
-// many changes again.
-func TestFeedMemory(t *testing.T) {
-	const n = 200_000
-	var f feed
-	before := heap()
-	for i := range uint64(n) {
-		f.move(NewRowRef(0, uint32(i)), 0, i+1)
-	}
-	for i, at := uint64(0), uint64(0); i < n; i++ { // amendments of entries here and there
-		if i%20_000 == 0 {
-			size := float64(int64(heap()-before)) / n
-			if t.Logf("%d amended: %.1f bytes an entry", i, size); size > 40 {
-				t.Errorf("%.1f bytes an entry after %d changes, want at most 40", size, i)
-			}
-		}
-		at = (at + 7919) % n
-		f.move(NewRowRef(0, uint32(at)), at+1, n+i+1)
-	}
-	if f.tree.Len(btree.All) != n {
-		t.Errorf("%d items", f.tree.Len(btree.All))
-	}
-	runtime.KeepAlive(f.tree)
 }

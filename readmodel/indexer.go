@@ -57,7 +57,7 @@ func (m *Model) startIndexing() {
 	if x.closed {
 		return
 	}
-	worst, marked, all := m.content.mostMarked()
+	worst, marked, all := m.mostMarked()
 	if marked > 0 && x.timer == nil {
 		x.timer = time.AfterFunc(x.forget, m.forgetTexts)
 	}
@@ -77,8 +77,8 @@ func (x *indexer) next(worst blockRef, all int) (next blockRef, isDue bool) {
 }
 
 // mostMarked returns the block with most marked slots, their number, and the number of all.
-func (c *content) mostMarked() (worst blockRef, marked, all int) {
-	for list, l := range c.lists {
+func (s *state) mostMarked() (worst blockRef, marked, all int) {
+	for list, l := range s.lists {
 		for block := range l.texts.blocks {
 			n := l.texts.blocks[block].marked.count
 			if all += n; n > marked {
@@ -95,7 +95,7 @@ func (m *Model) forgetTexts() {
 	defer m.writing.Unlock()
 	x := &m.indexer
 	x.timer, x.queue = nil, nil
-	for list, l := range m.content.lists {
+	for list, l := range m.lists {
 		for block := range l.texts.blocks {
 			if l.texts.blocks[block].marked.count > 0 {
 				x.queue = append(x.queue, blockRef{list, block})
@@ -130,11 +130,11 @@ func (m *Model) makeBlocks() {
 }
 
 // beginBlock returns the next block, and the list to make it of. If none is due, the goroutine ends.
-func (m *Model) beginBlock() (ref blockRef, l *listView, ok bool) {
+func (m *Model) beginBlock() (ref blockRef, l *list, ok bool) {
 	m.writing.Lock()
 	defer m.writing.Unlock()
 	x := &m.indexer
-	worst, _, all := m.content.mostMarked()
+	worst, _, all := m.mostMarked()
 	ref, isDue := x.next(worst, all)
 	if !isDue || x.closed || m.bulk {
 		x.running = false
@@ -157,7 +157,7 @@ func (m *Model) finishBlock(ref blockRef, index *textblock.Block) {
 // updateTexts calls f with the blocks of a list, with the owner's and with those of a new view. The
 // caller holds m.writing.
 func (m *Model) updateTexts(list int, f func(*textBlocks)) {
-	f(&m.content.lists[list].texts)
+	f(&m.lists[list].texts)
 	v := *m.View()
 	l := *v.lists[list]
 	l.texts.blocks = slices.Clone(l.texts.blocks)

@@ -1,13 +1,10 @@
 package readmodel
 
 import (
-	"cmp"
 	"context"
 	"slices"
-	"strings"
 
 	"example.org/registry/events"
-	"example.org/registry/readmodel/btree"
 )
 
 // Sort is the order of a list. The zero value is Newest.
@@ -86,122 +83,145 @@ func (v *View) listPage(ctx context.Context, q *ListQuery, t *Totals) (p Page, e
 		q.Status = StatusVerified // legit shows no others
 	}
 	l := v.list(q.List)
-	count := l.size
+	counts := &l.counts
 	switch {
 	case q.ID != "":
-		var counts filterCounts
-		p, counts = v.pageWithID(l, q)
-		count = counts.count
+		rows := v.rowsWithID(q)
+		counts = countFilters(rows)
+		p = l.sortedPage(rows, q)
 	case q.Search != "":
-		m, err := v.matching(ctx, textQuery{listIndex(q.List), allText, fold(q.Search)})
+		found, err := v.matching(ctx, textQuery{listIndex(q.List), allText, fold(q.Search)})
 		if err != nil {
 			return p, err
 		}
-		defer v.memory.bits.Put(m.bits)
-		p, count = l.pageOf(&m, q), m.counts.count
+		defer v.memory.bits.Put(found)
+		counts = l.countMatches(*found)
+		p = l.pageOf(*found, counts.count(q), q)
 	default:
-		p = l.page(q)
+		p = l.page(nil, counts.count(q), q)
 	}
+
 	p.HasMore = q.Skip+len(p.Rows) < p.Total
 	if t != nil {
 		under := *q
 		for status, n := range []*int{StatusAll: &t.All, StatusVerified: &t.Verified, StatusRisk: &t.Risk} {
 			under.Status = Status(status)
-			*n = count(&under)
+			*n = counts.count(&under)
 		}
 	}
 	return p, nil
 }
 
-// page jumps to the first row of the page that q asks for, and walks from there.
-func (l *listView) page(q *ListQuery) Page {
-	total := l.size(q)
+// rowsWithID returns the rows of q's list with exactly its chat id. There is seldom more than one.
+func (v *View) rowsWithID(q *ListQuery) (rows []*Row) {
+	v.withChatID(q.ID, func(r *Row) {
+		if r.List() == q.List {
+			rows = append(rows, r)
+		}
+	})
+	return rows
+}
+
+// filterCounts counts rows by filterBits: a total under any filter is a sum of some.
+type filterCounts [bitShown << 1]int32
+
+// count returns how many of the rows pass q's filters.
+func (c *filterCounts) count(q *ListQuery) (total int) {
+	for f, n := range c {
+		if filterBits(f).match(q.Status, q.Proofs) {
+			total += int(n)
+		}
+	}
+	return total
+}
+
+func countFilters(rows []*Row) *filterCounts {
+	var c filterCounts
+	for _, r := range rows {
+		c[r.filter]++
+	}
+	return &c
+}
+
+// countMatches counts the rows in bits.
+func (l *list) countMatches(bits bitset) *filterCounts {
+	var c filterCounts
+	bits.each(func(slot uint32) { c[l.filters.get(slot)]++ })
+	return &c
+}
+
+// pageOf returns the page of q among the rows in bits, of which total pass q's filters. If these are
+// many, it walks the order until the page is full; if they are few, it sorts them.
+func (l *list) pageOf(bits bitset, total int, q *ListQuery) Page {
 	n := min(q.Limit, total-q.Skip)
 	if n <= 0 {
 		return Page{Total: total}
 	}
+
+	// Sorting a row costs about forty times as much as walking past one.
+	steps := (q.Skip + n) * l.orders[byTime].Len() / total
+	if steps < 40*total {
+		return l.page(bits, total, q)
+	}
+	rows := make([]*Row, 0, total)
+	bits.each(func(slot uint32) { rows = append(rows, l.rows.get(slot)) })
+	return l.sortedPage(rows, q)
+}
+
+// page walks q's order to its page, among the rows in bits, or all if that is nil. total of them pass
+// q's filters.
+func (l *list) page(bits bitset, total int, q *ListQuery) Page {
+	n, skip := min(q.Limit, total-q.Skip), q.Skip
+	if n <= 0 {
+		return Page{Total: total}
+	}
 	p := Page{Rows: make([]*Row, 0, n), Total: total}
-	l.eachSlot(q, q.Skip, func(slot uint32) bool {
-		p.Rows = append(p.Rows, l.rows.get(slot))
+	o, descending := q.Sort.order()
+	start := 0
+	if total == l.orders[o].Len() { // none is passed over
+		start, skip = skip, 0
+	}
+	eachFrom(l.orders[o], start, descending, func(it item) bool {
+		if !it.class.match(q.Status, q.Proofs) || bits != nil && !bits.has(it.slot) {
+			return true
+		}
+		if skip > 0 {
+			skip--
+			return true
+		}
+		p.Rows = append(p.Rows, it.row)
 		return len(p.Rows) < n
 	})
 	return p
 }
 
-// eachSlot calls f with the slots of the rows that pass q's filters, in q's order from position
-// skip on, until f returns false.
-func (l *listView) eachSlot(q *ListQuery, skip int, f func(slot uint32) bool) {
+// sortedPage returns the page of q among rows, which it sorts.
+func (l *list) sortedPage(rows []*Row, q *ListQuery) Page {
+	rows = slices.DeleteFunc(rows, func(r *Row) bool { return !r.filter.match(q.Status, q.Proofs) })
 	o, descending := q.Sort.order()
-	in := classesOf(q.Status, q.Proofs)
-	if descending {
-		l.trees[o].Descend(in, skip, f)
-	} else {
-		l.trees[o].Ascend(in, skip, f)
-	}
-}
-
-// size returns how many rows pass q's filters.
-func (l *listView) size(q *ListQuery) int {
-	o, _ := q.Sort.order()
-	return l.trees[o].Len(classesOf(q.Status, q.Proofs))
-}
-
-// pageWithID returns the page of q among the rows of l with exactly its chat id, and counts all of
-// these. There is seldom more than one; many are paged like the matches of a search.
-func (v *View) pageWithID(l *listView, q *ListQuery) (p Page, counts filterCounts) {
-	var rows []*Row
-	var many *bitset
-	if v.ManyWithID(q.ID) {
-		many = v.memory.takeBits(len(l.rows.chunks) * chunkLen)
-		defer v.memory.bits.Put(many)
-	}
-	v.withChatID(q.ID, func(list int, r *Row) {
-		if list != listIndex(q.List) {
-			return
-		}
-		counts[r.filter]++
-		switch {
-		case many != nil:
-			many.add(r.slot)
-		case r.filter.match(q.Status, q.Proofs):
-			rows = append(rows, r)
-		}
-	})
-	if many != nil {
-		return l.pageOf(&matchSet{many, counts}, q), counts
-	}
-	l.sort(rows, q.Sort)
-	total := len(rows)
-	rows = rows[min(q.Skip, total):]
-	return Page{Rows: rows[:min(q.Limit, len(rows))], Total: total}, counts
-}
-
-// sort puts rows of the list into the order of s.
-func (l *listView) sort(rows []*Row, s Sort) {
-	if len(rows) < 2 {
-		return
-	}
-	type keyed struct {
-		key uint64
-		row *Row
-	}
-	o, descending := s.order()
-	all := make([]keyed, len(rows))
+	items := make([]item, len(rows))
 	for i, r := range rows {
-		all[i] = keyed{o.key(r, l.totals.get(r.slot).views), r}
+		items[i] = itemOf(o.key(r, l.views.get(r.slot)), r)
 	}
-	slices.SortFunc(all, func(a, b keyed) int {
+	isLess := isLessByID
+	if o == byName {
+		isLess = isLessByName
+	}
+	slices.SortFunc(items, func(a, b item) int {
 		if descending {
 			a, b = b, a
 		}
-		if a.key != b.key {
-			return cmp.Compare(a.key, b.key)
+		if isLess(a, b) {
+			return -1
 		}
-		return o.tie(a.row, b.row)
+		return 1
 	})
-	for i, k := range all {
-		rows[i] = k.row
+
+	p := Page{Total: len(rows)}
+	for _, it := range items[min(q.Skip, len(items)):min(q.Skip+q.Limit, len(items))] {
+		p.Rows = append(p.Rows, it.row)
 	}
+	return p
 }
 
 // order is the criterion by which a tree is sorted. Each order serves two sorts, read from either
@@ -238,45 +258,8 @@ func (o order) key(r *Row, views int64) uint64 {
 	case byViews:
 		return uint64(views)
 	case byName:
-		return btree.Prefix(r.collation)
+		return firstBytes(r.collation)
 	default:
 		return uint64(r.reported) ^ 1<<63 // sorts times before 1970 first
 	}
-}
-
-// text returns the text by which rows of equal keys are sorted next.
-func (o order) text(r *Row) string {
-	if o != byName {
-		return r.ID()
-	}
-	coll := r.collation
-	return coll[min(8, len(coll)):]
-}
-
-// item returns r's item in the tree of the order. Its class holds the properties that filters test.
-func (o order) item(r *Row, views int64) btree.Item {
-	return btree.Item{Key: o.key(r, views), Slot: r.slot, Class: uint8(r.filter &^ bitShown)}
-}
-
-// classesOf returns the classes of the items that pass the filters.
-func classesOf(s Status, p Proofs) (in btree.Classes) {
-	for class := range bitShown {
-		if (class | bitShown).match(s, p) {
-			in |= 1 << class
-		}
-	}
-	return in
-}
-
-const _ = uint(btree.NumClasses - bitShown) // more filters do not compile
-
-// tie orders rows of equal keys: first by name, since names may differ after the bytes in the key,
-// then by the bytes of the entry id (httpapi/CONTRACT.md#sorting).
-func (o order) tie(a, b *Row) int {
-	if o == byName {
-		if c := strings.Compare(a.collation, b.collation); c != 0 {
-			return c
-		}
-	}
-	return strings.Compare(a.ID(), b.ID())
 }

@@ -1,7 +1,6 @@
 package readmodel
 
 import (
-	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -122,7 +121,7 @@ type pair struct {
 	model    *Model
 	twin     *twin
 	renderer *Renderer
-	store    map[events.Subject][]byte
+	store    map[events.Subject]State
 	log      []events.Data // everything applied, in order
 
 	blockSize, limit int // of the text index; 0: the usual ones
@@ -137,7 +136,7 @@ type oldView struct {
 }
 
 func newPair() *pair {
-	p := &pair{twin: newTwin(), renderer: NewRenderer(), store: map[events.Subject][]byte{}}
+	p := &pair{twin: newTwin(), renderer: NewRenderer(), store: map[events.Subject]State{}}
 	p.model = p.newModel()
 	return p
 }
@@ -154,7 +153,7 @@ func (p *pair) newModel() *Model {
 	m := New()
 	if p.blockSize > 0 {
 		m.indexer.limit = p.limit
-		for _, l := range m.content.lists {
+		for _, l := range m.lists {
 			l.texts.size = p.blockSize
 		}
 	}
@@ -230,18 +229,30 @@ func (p *pair) sameLoss(t *rapid.T, l Loss) {
 }
 
 func (p *pair) sameTombstones(t *rapid.T, m *Model) {
-	want := slices.Collect(maps.Values(p.twin.gone))
-	SortStates(want)
-	if got := m.Tombstones(); !slices.Equal(got, want) {
-		t.Fatalf("tombstones:\n got %v\nwant %v", got, want)
+	got := map[events.Subject]State{}
+	for i, l := range m.lists {
+		n := 0
+		l.entries.Scan(func(id string, e entry) bool {
+			if e.row != nil && e.row.removed {
+				d := events.Delisting{List: events.Lists()[i], EntryID: id, Revision: e.row.revision}
+				got[d.Subject()] = State{e.sequence, d}
+				n++
+			}
+			return true
+		})
+		if counted := m.View().Tombstones(events.Lists()[i]); counted != n {
+			t.Fatalf("the view counts %d tombstones, want %d", counted, n)
+		}
 	}
-	counted := 0
-	for _, l := range events.Lists() {
-		counted += m.View().Tombstones(l)
+	if !maps.Equal(got, p.twin.gone) {
+		t.Fatalf("tombstones:\n got %v\nwant %v", got, p.twin.gone)
 	}
-	if counted != len(want) {
-		t.Fatalf("the view counts %d tombstones, want %d", counted, len(want))
-	}
+}
+
+// State is the state of a subject, and the stream sequence of the last message that had it.
+type State struct {
+	Sequence uint64
+	Data     events.Data
 }
 
 // listAll is everything that the lists of a view show, in each order, and the entries of a chat id.
@@ -263,38 +274,19 @@ func allQueries() (qs []ListQuery) {
 	return qs
 }
 
-func (p *pair) save(r Record) {
-	value := r.AppendValue(nil)
-	if len(value) > r.ValueSize() {
-		panic("a value that is longer than ValueSize says")
-	}
-	p.store[r.Subject] = value
-}
+func (p *pair) save(r Record) { p.store[r.Subject] = State{r.Sequence, p.log[r.Sequence-1]} }
 
-// restart is a new model out of the store, rendered again or not.
+// restart is a new model out of the store.
 func (p *pair) restart(t *rapid.T) { p.load(t, p.newModel()) }
 
 // load fills m from the store, and puts it in the model's place.
 func (p *pair) load(t *rapid.T, m *Model) {
-	rerender := rapid.Bool().Draw(t, "rerender")
 	var records []Record
-	for k, v := range p.store {
-		removed := events.IsRemoval(p.twin.known[k].Data) // a store has a table of them
-		r, err := p.renderer.DecodeRecord(k, removed, v, rerender)
-		require.NoError(t, err)
-		records = append(records, r)
+	for _, known := range p.store {
+		records = append(records, p.renderer.Render(known.Sequence, known.Data))
 	}
 	m.BeginBulk()
-	if rapid.Bool().Draw(t, "applied") {
-		m.Apply(records, p.model.View().Sequence())
-	} else {
-		direction := rapid.SampledFrom([]int{1, 1, -1}).Draw(t, "direction") // a store has them in order
-		slices.SortFunc(records, func(x, y Record) int {
-			a, b := x.Subject, y.Subject
-			return cmp.Or(cmp.Compare(a.List, b.List), direction*cmp.Compare(a.ID, b.ID), cmp.Compare(a.Kind, b.Kind))
-		})
-		m.Load(records, p.model.View().Sequence())
-	}
+	m.Load(records, p.model.View().Sequence())
 	if got, want := m.EndBulk().Digest(), p.model.View().Digest(); got != want {
 		t.Fatalf("digest of the store %s, of the model %s", got, want)
 	}
@@ -444,7 +436,7 @@ func TestTwinIndexed(t *testing.T) {
 			"searches": p.askSearches, "check": p.askCheck, "restart": p.restart, "keep": p.keepView, "old": p.askOld,
 		})
 	})
-	if stayed == 0 {
+	if stayed == 0 && !eventstest.RaceDetector { // which tries less
 		t.Error("no block was ever behind its rows")
 	}
 }

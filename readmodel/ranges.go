@@ -34,20 +34,18 @@ func hashChatID(id string) [sha256.Size]byte {
 	return sha256.Sum256(append(append(room[:0], RangeVersion+"\n"...), id...))
 }
 
-// chatKey returns the part of the hash that orders the tree of chat ids.
-func chatKey(id string) uint64 { return keyOf(hashChatID(id)) }
-
-func keyOf(hash [sha256.Size]byte) uint64 { return binary.BigEndian.Uint64(hash[:]) }
+// chatKey returns the part of the hash by which rows are found.
+func chatKey(id string) uint64 {
+	hash := hashChatID(id)
+	return binary.BigEndian.Uint64(hash[:])
+}
 
 // listedAs has a bit for each way in which lists show an id: verified and not verified for scammers
 // and for servers, and one for legit.
 type listedAs byte
 
-// listedAs returns the bits that the row adds for its chat id.
+// listedAs returns the bit that the row, which is shown, adds for its chat id.
 func (r *Row) listedAs() listedAs {
-	if !r.shown() {
-		return 0
-	}
 	bit := listedAs(1) << (2 * r.list)
 	if !r.Verified() {
 		bit <<= 1
@@ -55,55 +53,60 @@ func (r *Row) listedAs() listedAs {
 	return bit
 }
 
-// rangeSum is the owner's summary of a range: enough to tell whether it has changed, and how long
-// it is.
-type rangeSum struct {
-	digest Digest // of the shown ids and their listedAs
-	ids    int32
+// ranges counts the shown chat ids of each range.
+type ranges struct {
+	ids     cowSlice[int32]
+	lines   int  // of every range
+	changed bool // since lines was set
 }
 
-// rangeSums holds the sums of all ranges. The zero value has those of an empty registry.
-type rangeSums struct {
-	sums    cowSlice[rangeSum]
-	lines   int // the same for every range
-	changed bool
+// add adds n to the number of ids of the range that has a hash.
+func (x *ranges) add(hash uint64, n int32) {
+	at := uint32(hash >> (64 - rangeBits))
+	x.ids.set(at, x.ids.get(at)+n)
+	x.changed = true
 }
 
-// set changes the listedAs of the chat id with this hash from was to is.
-func (s *rangeSums) set(hash [sha256.Size]byte, was, is listedAs) {
-	if was == is {
-		return
-	}
-	n := uint32(binary.BigEndian.Uint64(hash[:]) >> (64 - rangeBits))
-	sum := s.sums.get(n)
-	if was != 0 {
-		sum.digest.sub(listedDigest(hash, was))
-		sum.ids--
-	}
-	if is != 0 {
-		sum.digest.Add(listedDigest(hash, is))
-		sum.ids++
-	}
-	s.sums.set(n, sum)
-	s.changed = true
-}
-
-func listedDigest(hash [sha256.Size]byte, as listedAs) Digest {
-	sum := sha256.Sum256(append(hash[:], byte(as)))
-	return Digest(sum[:len(Digest{})])
-}
-
-func (s *rangeSums) snapshot() rangeSums {
-	if s.changed || s.lines == 0 {
+// snapshot returns a copy for a view.
+func (x *ranges) snapshot() ranges {
+	if x.changed || x.lines == 0 {
 		most := int32(0)
-		for _, c := range s.sums.chunks {
-			for i := range c.values {
-				most = max(most, c.values[i].ids)
-			}
+		for _, ids := range x.ids.all() {
+			most = max(most, ids)
 		}
-		s.lines, s.changed = rangeLines(int(most)), false
+		x.lines, x.changed = rangeLines(int(most)), false
 	}
-	return rangeSums{sums: s.sums.snapshot(), lines: s.lines}
+	return ranges{ids: x.ids.snapshot(), lines: x.lines}
+}
+
+// hasChatID reports whether a shown row has the chat id of r.
+func (s *state) hasChatID(r *Row) (has bool) {
+	s.eachWith(s.chats, r.chatKey, func(other *Row) bool {
+		has = other.chat == r.chat
+		return !has
+	})
+	return has
+}
+
+// withChatID calls f with every shown row that has exactly this chat id.
+func (v *View) withChatID(id string, f func(r *Row)) {
+	v.eachWith(v.chats, chatKey(id), func(r *Row) bool {
+		if r.chat == id {
+			f(r)
+		}
+		return true
+	})
+}
+
+// manyRows is how many rows of a chat id make a lookup as long as a text search.
+const manyRows = 1000
+
+// ManyWithID reports whether so many entries have this chat id that a lookup of it takes as long as a
+// text search.
+func (v *View) ManyWithID(id string) bool {
+	n := 0
+	v.eachWith(v.chats, chatKey(id), func(*Row) bool { n++; return n < manyRows })
+	return n >= manyRows
 }
 
 // rangeLines returns the smallest of 32, 48, 64, 96, 128, 192 … that is at least most.
@@ -119,12 +122,13 @@ func rangeLines(most int) int {
 }
 
 // RangeLines returns how many lines every range of the view has.
-func (v *View) RangeLines() int { return v.chatIDs.ranges.lines }
+func (v *View) RangeLines() int { return v.ranges.lines }
 
 // RangeTag returns a tag of the text that AppendRange appends, 32 hexadecimal digits. Like ListTag
 // it is equal wherever the content is equal.
 func (v *View) RangeTag(n int) string {
-	return contentTag(fmt.Sprintf("range %d %d", n, v.chatIDs.ranges.lines), v.chatIDs.ranges.sums.get(uint32(n)).digest)
+	sum := sha256.Sum256(v.AppendRange(nil, n))
+	return contentTag("range", Digest(sum[:len(Digest{})]))
 }
 
 // AppendRange appends the lines of range n, from 0 to NumRanges-1, in order: one for each shown
@@ -134,21 +138,23 @@ func (v *View) RangeTag(n int) string {
 func (v *View) AppendRange(dst []byte, n int) []byte {
 	listed := map[string]listedAs{}
 	low := uint64(n) << (64 - rangeBits)
-	v.chatIDs.tree.Range(low, low+1<<(64-rangeBits)-1, func(n uint32) {
-		r := v.Row(RowRef(n))
-		listed[r.ChatID()] |= r.listedAs()
+	v.chats.Ascend(low, func(ref uint64) bool {
+		if ref>>(64-rangeBits) != uint64(n) {
+			return false
+		}
+		r := v.rowAt(ref)
+		listed[r.chat] |= r.listedAs()
+		return true
 	})
-	lines := make([]string, 0, v.chatIDs.ranges.lines)
+	lines := make([]string, 0, v.ranges.lines)
 	var digits [2 * sha256.Size]byte
 	for id, as := range listed {
-		if as != 0 {
-			hash := hashChatID(id)
-			hex.Encode(digits[:], hash[:])
-			lines = append(lines, string(digits[rangeBits/4:][:rangeSuffix])+":"+hex.EncodeToString([]byte{byte(as)})+"\n")
-		}
+		hash := hashChatID(id)
+		hex.Encode(digits[:], hash[:])
+		lines = append(lines, string(digits[rangeBits/4:][:rangeSuffix])+":"+hex.EncodeToString([]byte{byte(as)})+"\n")
 	}
 	pad := fmt.Appendf(nil, "%03xpad", n)
-	for i := 0; len(lines) < v.chatIDs.ranges.lines; i++ {
+	for i := 0; len(lines) < v.ranges.lines; i++ {
 		hash := sha256.Sum256(strconv.AppendInt(pad, int64(i), 10))
 		hex.Encode(digits[:], hash[:])
 		lines = append(lines, string(digits[:rangeSuffix])+":00\n")

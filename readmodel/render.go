@@ -37,14 +37,14 @@ func (r *Renderer) Render(seq uint64, d events.Data) Record {
 	rec := Record{Subject: d.Subject(), Sequence: seq, Revision: events.Revision(d), hash: events.HashJSON(canonical)}
 	switch d := d.(type) {
 	case events.Entry:
-		rec.state = canonical
-		rec.digest = contentDigest(rec.Subject, rec.state)
-		rec.row, r.scratch = newRow(r.scratch[:0], &d, &rec, r.render(&d))
+		from := r.render(&d)
+		from.digest = contentDigest(rec.Subject, canonical)
+		rec.row, r.scratch = newRow(r.scratch[:0], &d, &rec, from)
 	case events.Views:
 		rec.views = d.Views
 		rec.digest = viewsDigest(rec.Subject, d.Views)
 	case events.Donation:
-		rec.state, rec.donation = canonical, &d
+		rec.donation = &d
 	default:
 		rec.Removed = true
 	}

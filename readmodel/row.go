@@ -1,8 +1,6 @@
 package readmodel
 
 import (
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -17,9 +15,8 @@ import (
 )
 
 // Row is one entry in the catalog, encoded once per change. It never changes; any goroutine may
-// read it. All its texts are parts of one string, which is also their stored form (see cut).
+// read it. All its texts are parts of one string.
 type Row struct {
-	blob      string
 	json      string // as lists and checks show it
 	id, chat  string // chat: the chat id
 	collation string
@@ -31,13 +28,14 @@ type Row struct {
 	keys   lookalike.Keys // of the name
 
 	reported int64  // Unix nanoseconds: the key of the orders by time
-	sequence uint64 // of the last change
+	chatKey  uint64 // of the chat id
 	revision int64
 	digest   Digest // without the revision
 	hash     events.Hash
-	slot     uint32 // dense number within the list, given by the catalog
+	slot     uint32 // of a shown row: a small number of its list, given by the model
 	list     uint8
 	filter   filterBits
+	removed  bool // a tombstone: only id, list, revision and hash are set
 }
 
 // JSON returns the entry as lists and checks show it (httpapi/CONTRACT.md#lists).
@@ -70,11 +68,9 @@ func unquoted(quoted string) string {
 	return string(text)
 }
 
-// Content identifies what the row shows: it changes with every member of the entry, and with no
-// repetition.
-func (r *Row) Content() uint64 { return r.digest.low() }
-
-func (r *Row) stateRank() events.Rank { return events.Rank{Revision: r.revision, Hash: r.hash} }
+func (r *Row) stateRank() events.Rank {
+	return events.Rank{Revision: r.revision, Removal: r.removed, Hash: r.hash}
+}
 
 // Reported returns when the entry was reported.
 func (r *Row) Reported() time.Time { return time.Unix(0, r.reported).UTC() }
@@ -84,9 +80,6 @@ func (r *Row) Verified() bool { return r.filter&bitVerified != 0 }
 
 // List returns the row's list.
 func (r *Row) List() events.List { return events.Lists()[r.list] }
-
-// Ref returns the row's RowRef in its model.
-func (r *Row) Ref() RowRef { return NewRowRef(int(r.list), r.slot) }
 
 // Text returns the texts in which ranked search finds a Match: the name, and the reason as a visitor
 // sees it. They are not folded.
@@ -133,81 +126,52 @@ type rendering struct {
 	chat      string
 	reason    string
 	keys      lookalike.Keys // of the name
+	digest    Digest
 }
 
-// newRow makes a row. It copies the row's blob out of b, which it returns for the next row.
-// Separate temporary strings would have the sizes of long-lived ones, and fragment the memory.
+// newRow makes a row. It copies the row's texts out of b, which it returns for the next row: separate
+// temporary strings would have the sizes of long-lived ones, and fragment the memory.
 func newRow(b []byte, e *events.Entry, rec *Record, from *rendering) (*Row, []byte) {
 	r := &Row{
-		reported: e.ReportedAt.UnixNano(), sequence: rec.Sequence, revision: e.Revision, digest: rec.digest, hash: rec.hash,
+		reported: e.ReportedAt.UnixNano(), chatKey: chatKey(e.ChatID), revision: e.Revision, digest: from.digest, hash: rec.hash,
 		list: uint8(listIndex(e.List)), filter: filterOf(e),
 	}
-	b = appendText(b, e.ChatID)
-	b = appendText(b, string(from.collation))
-	b = appendText(b, from.name, "\n", from.chat, "\n", from.reason)
-	b = appendText(b, unlessEqual(from.keys.Shape, from.name))
-	b = appendText(b, unlessEqual(from.keys.Folded, from.keys.Shape))
+
+	// Most keys equal the folded name.
+	shape, folded := from.keys.Shape, from.keys.Folded
+	if shape == from.name {
+		shape = ""
+	}
+	if folded == from.keys.Shape {
+		folded = ""
+	}
+	b = append(append(b, e.ChatID...), from.collation...)
+	b = append(append(b, from.name...), '\n')
+	b = append(append(b, from.chat...), '\n')
+	b = append(append(append(b, from.reason...), shape...), folded...)
 	b = appendPublic(b, e, from.descHTML)
-	if !r.cut(string(b), e.EntryID) {
-		panic("readmodel: a new row is damaged")
+
+	rest := string(b)
+	cut := func(size int) (text string) {
+		text, rest = rest[:size], rest[size:]
+		return text
 	}
+	r.chat, r.collation = cut(len(e.ChatID)), cut(len(from.collation))
+	r.text = cut(len(from.name) + len(from.chat) + len(from.reason) + 2)
+	r.folded, r.names = r.text[:len(from.name)], r.text[:len(from.name)+1+len(from.chat)]
+	r.keys = lookalike.Keys{Shape: cut(len(shape)), Folded: cut(len(folded))}
+	if from.keys.Shape == from.name {
+		r.keys.Shape = r.folded
+	}
+	if from.keys.Folded == from.keys.Shape {
+		r.keys.Folded = r.keys.Shape
+	}
+	r.json, r.id = rest, rest[len(jsonStart):][:len(e.EntryID)]
 	return r, b
-}
-
-// appendText appends a text of a blob, given in parts: its length and the text.
-func appendText(b []byte, parts ...string) []byte {
-	at := len(b)
-	b = append(b, 0, 0, 0, 0)
-	for _, p := range parts {
-		b = append(b, p...)
-	}
-	binary.BigEndian.PutUint32(b[at:], uint32(len(b)-at-4))
-	return b
-}
-
-// equal stands for a look-alike key that equals the text before it, as most do. No key has a
-// newline.
-const equal = "\n"
-
-func unlessEqual(key, before string) string {
-	if key == before {
-		return equal
-	}
-	return key
 }
 
 // jsonStart precedes the entry id in the public JSON.
 const jsonStart = `{"_id":"`
-
-// cut sets the texts of r, whose entry id is id, to the parts of blob. It returns false if newRow
-// did not write blob.
-func (r *Row) cut(blob, id string) bool {
-	rest := blob
-	for _, text := range [...]*string{&r.chat, &r.collation, &r.text, &r.keys.Shape, &r.keys.Folded} {
-		if len(rest) < 4 {
-			return false
-		}
-		n := binary.BigEndian.Uint32([]byte(rest[:4]))
-		if rest = rest[4:]; uint64(n) > uint64(len(rest)) {
-			return false
-		}
-		*text, rest = rest[:n], rest[n:]
-	}
-	name, others, isNamed := strings.Cut(r.text, "\n")
-	chat, _, isWhole := strings.Cut(others, "\n")
-	if !isNamed || !isWhole || !strings.HasPrefix(rest, jsonStart) || !strings.HasPrefix(rest[len(jsonStart):], id) {
-		return false
-	}
-	r.blob, r.json, r.id = blob, rest, rest[len(jsonStart):][:len(id)]
-	r.folded, r.names = name, r.text[:len(name)+1+len(chat)]
-	if r.keys.Shape == equal {
-		r.keys.Shape = r.folded
-	}
-	if r.keys.Folded == equal {
-		r.keys.Folded = r.keys.Shape
-	}
-	return true
-}
 
 // appendPublic appends the seven members of an entry's public JSON, in the order of
 // httpapi/CONTRACT.md#lists.
@@ -288,34 +252,4 @@ func (f filterBits) hasProofs(p Proofs) bool {
 	default:
 		return true
 	}
-}
-
-// errRow means a stored row that this program did not write.
-var errRow = errors.New("row is damaged")
-
-// rowHeader is the size of a stored row before its blob.
-const rowHeader = 8 + 16 + 16 + 2
-
-// appendRow appends the stored form of r. It omits the slot, which only has a meaning within one
-// process, and id, sequence and revision, which every record has.
-func appendRow(b []byte, r *Row) []byte {
-	b = binary.BigEndian.AppendUint64(b, uint64(r.reported))
-	b = append(b, r.digest[:]...)
-	b = append(b, r.hash[:]...)
-	b = append(b, r.list, byte(r.filter&^bitShown))
-	return append(b, r.blob...)
-}
-
-// decodeRow is the inverse of appendRow for the row of a subject. It copies the parts of b that it
-// retains.
-func decodeRow(b []byte, k events.Subject, seq uint64, revision int64) (*Row, error) {
-	if len(b) < rowHeader || int(b[40]) != listIndex(k.List) || filterBits(b[41]) >= bitShown {
-		return nil, errRow
-	}
-	r := &Row{sequence: seq, revision: revision, reported: int64(binary.BigEndian.Uint64(b)), digest: Digest(b[8:24]), hash: events.Hash(b[24:40]), list: b[40]}
-	r.filter = filterBits(b[41]).in(int(r.list))
-	if !r.cut(string(b[rowHeader:]), k.ID) {
-		return nil, errRow
-	}
-	return r, nil
 }

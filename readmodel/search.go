@@ -70,107 +70,21 @@ func (b bitset) each(f func(slot uint32)) {
 	}
 }
 
-// matching returns exactly the rows that match q; the caller returns its bits to the pool. The only
+// matching returns exactly the rows of a list that match one of the queries; the caller returns the set to the pool. The only
 // error is ctx's.
 //
 // No result is cached: the bodies of responses are, and a search takes some milliseconds.
-func (v *View) matching(ctx context.Context, q textQuery) (matchSet, error) {
-	l := v.lists[q.list]
+func (v *View) matching(ctx context.Context, queries ...textQuery) (*bitset, error) {
+	l := v.lists[queries[0].list]
 	bits := v.memory.takeBits(len(l.rows.chunks) * chunkLen)
-	if err := l.find(ctx, &q, *bits); err != nil {
-		v.memory.bits.Put(bits)
-		return matchSet{}, err
-	}
-	return matchSet{bits, l.countFilters(*bits)}, nil
-}
-
-// find adds the rows that match q. Its only error is ctx's.
-func (l *listView) find(ctx context.Context, q *textQuery, bits bitset) error {
-	for block := range l.texts.blocks {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		l.texts.find(block, q, &l.rows, bits)
-	}
-	return nil
-}
-
-// matchSet is the result of a text search before filters, order and page.
-type matchSet struct {
-	bits   *bitset      // of the list; some slots may be empty
-	counts filterCounts // of the rows in them
-}
-
-// filterCounts counts rows by filterBits, so that the total under any filter is known without
-// reading the rows.
-type filterCounts [bitShown << 1]int32
-
-// countFilters counts the rows in bits.
-func (l *listView) countFilters(bits bitset) (c filterCounts) {
-	for n, chunk := range l.filters.chunks {
-		at := n * chunkLen / 64
-		if at >= len(bits) {
-			break
-		}
-		for i, word := range bits[at:min(at+chunkLen/64, len(bits))] {
-			for ; word != 0; word &= word - 1 {
-				c[chunk.values[i*64+mathbits.TrailingZeros64(word)]]++
+	for i := range queries {
+		for block := range l.texts.blocks {
+			if ctx.Err() != nil {
+				v.memory.bits.Put(bits)
+				return nil, ctx.Err()
 			}
+			l.texts.find(block, &queries[i], &l.rows, *bits)
 		}
 	}
-	return c
-}
-
-// count returns how many of the rows pass q's filters.
-func (c *filterCounts) count(q *ListQuery) (total int) {
-	for f, n := range c {
-		if filterBits(f).match(q.Status, q.Proofs) {
-			total += int(n)
-		}
-	}
-	return total
-}
-
-// pageOf returns the page of q among the rows in m. If there are many rows, it walks the order
-// until the page is full; if there are few, it sorts them.
-func (l *listView) pageOf(m *matchSet, q *ListQuery) Page {
-	total := m.counts.count(q)
-	n := min(q.Limit, total-q.Skip)
-	if n <= 0 {
-		return Page{Total: total}
-	}
-	// Sorting a row costs about forty times as much as walking past one; walking past a row that
-	// the filters exclude costs a sixth of that.
-	through := l.size(q)
-	steps := (q.Skip + n) * through / total
-	o, _ := q.Sort.order()
-	if steps*max(1, l.trees[o].Len(classesOf(StatusAll, ProofsAll))/through/6) < 40*total {
-		return Page{Rows: l.walkThrough(*m.bits, q, n), Total: total}
-	}
-	rows := make([]*Row, 0, total)
-	m.bits.each(func(slot uint32) {
-		if r := l.rows.get(slot); r != nil && r.filter.match(q.Status, q.Proofs) {
-			rows = append(rows, r)
-		}
-	})
-	l.sort(rows, q.Sort)
-	return Page{Rows: slices.Clip(rows[q.Skip : q.Skip+n]), Total: total}
-}
-
-// walkThrough walks q's order and returns n rows in bits, after q.Skip others.
-func (l *listView) walkThrough(bits bitset, q *ListQuery, n int) []*Row {
-	rows := make([]*Row, 0, n)
-	skip := q.Skip
-	l.eachSlot(q, 0, func(slot uint32) bool {
-		if !bits.has(slot) {
-			return true
-		}
-		if skip > 0 {
-			skip--
-			return true
-		}
-		rows = append(rows, l.rows.get(slot))
-		return len(rows) < n
-	})
-	return rows
+	return bits, nil
 }

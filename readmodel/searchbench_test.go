@@ -132,7 +132,7 @@ func checking(b *testing.B, v *readmodel.View, name func() string) {
 // someRow is a scammer's.
 func someRow(r *rand.Rand, v *readmodel.View) *readmodel.Row {
 	for {
-		if row := v.Row(readmodel.NewRowRef(0, r.Uint32N(uint32(v.NumEntries(events.Scammers))))); row != nil {
+		if row := readmodel.RowAt(v, 0, r.Uint32N(uint32(v.NumEntries(events.Scammers)))); row != nil {
 			return row
 		}
 	}

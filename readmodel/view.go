@@ -6,44 +6,12 @@ import (
 	"encoding/hex"
 
 	"example.org/registry/events"
-	"example.org/registry/readmodel/btree"
 )
 
 // View is one state of the whole read model. It never changes: any number of goroutines may read it
 // at any time, and everything read from one View is consistent (promise 2). List and Check answer
 // from it.
-type View struct {
-	sequence   uint64
-	digest     Digest
-	lists      [events.NumLists]*listView
-	chatIDs    chatIDs
-	names      nameIndex
-	donations  byID[*donation]
-	tombstones [events.NumLists]int // number of tombstones
-	subjects   int                  // number of subjects with a state
-	checkTag   string
-
-	lacking, lackingEntries int // number of subjects whose state the stream is not known to hold
-
-	epoch      string   // the name of the feed
-	own        *ownFeed // nil if that is the history's
-	feed       btree.Tree
-	feedDigest Digest
-	gone       [events.NumLists]cowSlice[*delisting] // the tombstones, by slot
-
-	memory *searchMemory // shared with the model and its other views
-}
-
-// listView is one list of a View. Consecutive views share the lists that did not change.
-type listView struct {
-	trees           [numOrders]btree.Tree
-	rows            cowSlice[*Row]
-	filters         cowSlice[filterBits]
-	texts           textBlocks
-	ids             idIndex         // slots by entry id
-	totals          cowSlice[total] // view totals
-	tag, popularTag string
-}
+type View struct{ state }
 
 // Sequence returns the checkpoint of the view.
 func (v *View) Sequence() uint64 { return v.sequence }
@@ -53,7 +21,7 @@ func (v *View) Digest() Digest { return v.digest }
 
 // NumEntries returns how many entries the list shows without a filter.
 func (v *View) NumEntries(l events.List) int {
-	return v.list(l).size(&ListQuery{})
+	return v.list(l).counts.count(&ListQuery{})
 }
 
 // Total returns how many entries all lists show.
@@ -69,11 +37,11 @@ func (v *View) Total() (n int) {
 func (v *View) NumSubjects() int { return v.subjects }
 
 // Tombstones returns how many entries were delisted and have not been listed again.
-func (v *View) Tombstones(l events.List) int { return v.tombstones[listIndex(l)] }
+func (v *View) Tombstones(l events.List) int { return v.list(l).tombstones }
 
 // Donation returns the donation with an id, if there is one.
 func (v *View) Donation(id string) (events.Donation, bool) {
-	if d, _ := v.donations.get(id); d != nil && d.state != nil {
+	if d, _ := v.donations.Get(id); d.state != nil {
 		return *d.state, true
 	}
 	return events.Donation{}, false
@@ -81,11 +49,22 @@ func (v *View) Donation(id string) (events.Donation, bool) {
 
 // Entry returns the row of an entry id if the list shows it, else nil.
 func (v *View) Entry(l events.List, id string) *Row {
-	in := v.list(l)
-	if r := in.ids.row(&in.rows, id); r != nil && r.shown() {
-		return r
+	if e, _ := v.list(l).entries.Get(id); e.row != nil && e.row.shown() {
+		return e.row
 	}
 	return nil
+}
+
+// ShownRows calls f with every row that its list shows, list by list and in the order of slots, until
+// f returns false.
+func (v *View) ShownRows(f func(*Row) bool) {
+	for _, l := range v.lists {
+		for _, r := range l.rows.all() {
+			if r != nil && !f(r) {
+				return
+			}
+		}
+	}
 }
 
 // EntryTag returns a tag of the public content of r, 32 hexadecimal digits. Like ListTag it is
@@ -123,4 +102,4 @@ func contentTag(what string, digests ...Digest) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-func (v *View) list(l events.List) *listView { return v.lists[listIndex(l)] }
+func (v *View) list(l events.List) *list { return v.lists[listIndex(l)] }

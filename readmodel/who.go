@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"example.org/registry/events"
-	"example.org/registry/readmodel/btree"
 	"example.org/registry/readmodel/lookalike"
 )
 
@@ -43,7 +42,7 @@ func (v *View) Who(ctx context.Context, q *Question) (a Answer, err error) {
 	}
 	for i, id := range q.IDs {
 		var found people
-		v.withChatID(id, func(_ int, r *Row) { found.add(r) })
+		v.withChatID(id, found.add)
 		a.IDs[i] = found.rows()
 	}
 	for i, number := range q.Numbers {
@@ -52,8 +51,8 @@ func (v *View) Who(ctx context.Context, q *Question) (a Answer, err error) {
 	names, left := &v.names, maxAllNamesakes
 	for i, literal := range q.Literals {
 		var found people
-		ok := names.findSome(names.literalHash(literal), &left, func(ref RowRef) {
-			if r := v.Row(ref); lookalike.Literal(r.Name()) == literal {
+		ok := v.findNamed(names.literalHash(literal), &left, func(r *Row) {
+			if lookalike.Literal(r.Name()) == literal {
 				found.add(r)
 			}
 		})
@@ -65,10 +64,14 @@ func (v *View) Who(ctx context.Context, q *Question) (a Answer, err error) {
 			return Answer{}, ctx.Err()
 		}
 		var found people
-		add := func(ref RowRef) { found.add(v.Row(ref)) }
-		ok := core.Shape == "" || names.findSome(maphash.String(names.alike, core.Shape), &left, add)
+		add := func(r *Row) {
+			if core.Alike(r.keys.Joined()) || slices.ContainsFunc(lookalike.Cores(r.Name()), core.Alike) {
+				found.add(r)
+			}
+		}
+		ok := core.Shape == "" || v.findNamed(names.alikeHash(core.Shape), &left, add)
 		if core.Folded != "" && core.Folded != core.Shape {
-			ok = names.findSome(maphash.String(names.alike, core.Folded), &left, add) && ok
+			ok = v.findNamed(names.alikeHash(core.Folded), &left, add) && ok
 		}
 		a.Cores[i], a.MoreCores = found.rows(), a.MoreCores || !ok
 	}
@@ -82,8 +85,8 @@ func (v *View) withNumber(number string) (found []*Row) {
 			found = append(found, r)
 		}
 	}
-	v.names.find(v.names.reportHash(number), func(ref RowRef) bool {
-		if r := v.Row(ref); strings.EqualFold(r.ReportID(), number) && r.shown() && !slices.Contains(found, r) {
+	v.eachWith(v.names.refs, v.names.reportHash(number), func(r *Row) bool {
+		if strings.EqualFold(r.ReportID(), number) && !slices.Contains(found, r) {
 			found = append(found, r)
 		}
 		return len(found) < MaxGroup
@@ -91,68 +94,45 @@ func (v *View) withNumber(number string) (found []*Row) {
 	return found
 }
 
-// nameIndex is the facet of exact names: it finds rows by the hash of their literal name, of what a person
-// could take their name for, and of the number of their report.
-type nameIndex struct {
+// names finds shown rows by the hash of their literal name, of what a person could take their name for,
+// and of the number of their report.
+type names struct {
 	alike, literal, reports maphash.Seed // random, so that no publisher can choose names that collide
-	tree                    btree.Tree
-	scratch                 []btree.Item // used by the owner only
-	content                 *content     // nil in a view
+	refs                    *refs
 }
 
-func newNameIndex(c *content) *nameIndex {
-	return &nameIndex{alike: maphash.MakeSeed(), literal: maphash.MakeSeed(), reports: maphash.MakeSeed(), content: c}
+func newNames() names {
+	return names{alike: maphash.MakeSeed(), literal: maphash.MakeSeed(), reports: maphash.MakeSeed(), refs: &refs{}}
 }
 
-func (x *nameIndex) apply(ch change) {
-	if ch.old != nil && ch.row != nil && ch.old.Name() == ch.row.Name() &&
-		ch.old.ReportID() == ch.row.ReportID() && ch.old.shown() == ch.row.shown() {
-		return
-	}
-	for _, it := range x.items(ch.old) {
-		x.tree.Delete(it, btree.ByKey)
-	}
-	for _, it := range x.items(ch.row) {
-		x.tree.Insert(it, btree.ByKey)
+func (x *names) link(r *Row) {
+	for _, hash := range x.hashes(r) {
+		x.refs.Insert(refOf(hash, r))
 	}
 }
 
-func (x *nameIndex) reload(s *scratch) {
-	items := s.room(4 * x.content.numRows())
-	for r := range x.content.rows() {
-		items = x.appendItems(items, r)
+func (x *names) unlink(r *Row) {
+	for _, hash := range x.hashes(r) {
+		x.refs.Delete(refOf(hash, r))
 	}
-	s.sorter.Sort(items, nil, btree.ByKey)
-	x.tree.Load(slices.Compact(items))
 }
 
-func (x *nameIndex) publish(v *View) {
-	v.names = nameIndex{alike: x.alike, literal: x.literal, reports: x.reports, tree: x.tree.Snapshot()}
-}
-
-// items returns the distinct items of r, in x.scratch.
-func (x *nameIndex) items(r *Row) []btree.Item {
-	x.scratch = x.appendItems(x.scratch[:0], r)
-	slices.SortFunc(x.scratch, btree.ByKey)
-	return slices.Compact(x.scratch)
-}
-
-// appendItems appends the items of r, with repetitions. A row that is not shown has none.
-func (x *nameIndex) appendItems(items []btree.Item, r *Row) []btree.Item {
-	if r == nil || !r.shown() {
-		return items
-	}
-	name, ref := r.Name(), uint32(r.Ref())
-	items = append(items,
-		btree.Item{Key: x.reportHash(r.ReportID()), Slot: ref},
-		btree.Item{Key: x.literalHash(lookalike.Literal(name)), Slot: ref})
-	items = x.appendCore(items, ref, r.keys.Joined())
+// hashes returns the hashes under which r is found, some of them twice.
+func (x *names) hashes(r *Row) (all []uint64) {
+	name := r.Name()
+	all = append(make([]uint64, 0, 8), x.reportHash(r.ReportID()), x.literalHash(lookalike.Literal(name)))
+	cores := []lookalike.Keys{r.keys.Joined()}
 	if strings.ContainsFunc(name, isDecoration) || strings.ContainsFunc(r.folded, isDecoration) {
-		for _, core := range lookalike.Cores(name) {
-			items = x.appendCore(items, ref, core)
+		cores = append(cores, lookalike.Cores(name)...)
+	}
+	for _, core := range cores {
+		for _, key := range [...]string{core.Shape, core.Folded} {
+			if key != "" {
+				all = append(all, x.alikeHash(key))
+			}
 		}
 	}
-	return items
+	return all
 }
 
 // isDecoration reports whether r, in a name or a folded name, may make a core of the name differ from its
@@ -161,39 +141,23 @@ func isDecoration(r rune) bool {
 	return r != ' ' && (!lookalike.IsWordly(r) || lookalike.Invisible(r))
 }
 
-func (x *nameIndex) appendCore(items []btree.Item, ref uint32, core lookalike.Keys) []btree.Item {
-	for _, key := range [...]string{core.Shape, core.Folded} {
-		if key != "" {
-			items = append(items, btree.Item{Key: maphash.String(x.alike, key), Slot: ref})
-		}
-	}
-	return items
-}
-
-// literalHash returns the hash of a literal name.
-func (x *nameIndex) literalHash(literal string) uint64 { return maphash.String(x.literal, literal) }
-
-// reportHash returns the hash of a report number, under which rows are stored.
-func (x *nameIndex) reportHash(number string) uint64 {
+func (x *names) alikeHash(key string) uint64       { return maphash.String(x.alike, key) }
+func (x *names) literalHash(literal string) uint64 { return maphash.String(x.literal, literal) }
+func (x *names) reportHash(number string) uint64 {
 	return maphash.String(x.reports, strings.ToLower(number))
 }
 
-// find calls f with the rows stored under a hash, in ascending order, until it returns false.
-func (x *nameIndex) find(hash uint64, f func(RowRef) bool) {
-	x.tree.AscendFrom(hash, func(it btree.Item) bool { return it.Key == hash && f(RowRef(it.Slot)) })
-}
-
-// findSome calls f with the rows stored under a hash, at most maxNamesakes and left, and reports
-// whether that is all. It counts them off left.
-func (x *nameIndex) findSome(hash uint64, left *int, f func(RowRef)) bool {
+// findNamed calls f with the rows that have a hash, at most maxNamesakes and left, and reports whether
+// that is all. It counts them off left.
+func (v *View) findNamed(hash uint64, left *int, f func(*Row)) bool {
 	read, all := min(*left, maxNamesakes), true
-	x.find(hash, func(ref RowRef) bool {
+	v.eachWith(v.names.refs, hash, func(r *Row) bool {
 		if read--; read < 0 {
 			all = false
 			return false
 		}
 		*left--
-		f(ref)
+		f(r)
 		return true
 	})
 	return all
@@ -204,9 +168,6 @@ func (x *nameIndex) findSome(hash uint64, left *int, f func(RowRef)) bool {
 type people struct{ found *[events.NumLists][2][]*Row }
 
 func (p *people) add(r *Row) {
-	if !r.shown() {
-		return
-	}
 	if p.found == nil {
 		p.found = new([events.NumLists][2][]*Row)
 	}
