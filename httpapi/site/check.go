@@ -19,7 +19,7 @@ type CheckPage struct {
 	API     readmodel.CheckQuery  // what the API is asked for the same text; empty if it refuses the text
 	Found   readmodel.CheckResult // what the API finds
 	Entries [events.NumLists]int  // shown entries of each list, in the order of events.Lists
-	Looked  time.Time             // the last moment at which the view was known to be complete, to the minute
+	Looked  time.Time             // the last moment at which the view was known to be complete, to the minute; zero if unknown
 	AsOf    time.Time
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/verdict"
 	"example.org/registry/readmodel"
 )
 
@@ -48,5 +49,14 @@ func TestWordings(t *testing.T) {
 		if seen := seen(t, page); !strings.Contains(seen, "Stan rejestru: 1 marca 2026, 10:15 UTC, wpisów: 6.") {
 			t.Errorf("%q: the page does not say when it looked, and in how much", search)
 		}
+	}
+}
+
+// A page that does not know how old its data is says no time.
+func TestUnknownAge(t *testing.T) {
+	w := newWorld(t, full(), people()...)
+	page, err := w.site.Check(nil, CheckPage{Asked: "x", Verdict: verdict.Verdict{Value: verdict.Unchecked}})
+	if text := seen(t, string(page)); err != nil || !strings.Contains(text, "Stan rejestru: nieznany, wpisów: 0.") {
+		t.Errorf("%v: %s", err, text)
 	}
 }
