@@ -101,8 +101,11 @@ func (f *full) end() {
 	f.t.Helper()
 	f.hush()
 	f.End(os.Kill)
-	f.survive()
-	if aside, _ := filepath.Glob(f.storePath() + ".damaged-*"); len(aside) > 0 {
+	f.start()
+	f.notBackwards()
+	f.right()
+	f.stop()
+	if aside, _ := filepath.Glob(f.storePath() + ".damaged"); len(aside) > 0 {
 		f.t.Errorf("set aside: %q", aside)
 	}
 }

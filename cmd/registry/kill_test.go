@@ -6,12 +6,8 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -23,10 +19,8 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/events/publish"
-	"example.org/registry/httpapi"
 	"example.org/registry/httpapi/admin"
 	"example.org/registry/readmodel"
-	"example.org/registry/readmodel/terms"
 )
 
 // Flags of another run: go test ./cmd/registry -run Kill -kills 200 -kill-seed 7.
@@ -66,9 +60,6 @@ type killer struct {
 	*program
 	rng  *rand.Rand
 	pool []events.Entry // few entries, so that events supersede each other
-
-	poisoned bool // the stream may hold events that cannot be decoded
-	poison   int  // as many as the stream was last seen to hold
 
 	acked      []sent
 	checkpoint uint64 // the highest ever seen over HTTP
@@ -211,9 +202,7 @@ func publishSome(ctx context.Context, p *publish.Publisher, batch []events.Event
 func (k *killer) check() {
 	k.start()
 	k.notBackwards()
-	stream := k.readStream()
-	k.nothingLost(stream)
-	k.answersAreRight(stream)
+	stream := k.right()
 	k.stop()
 	if len(k.acked) == 0 && killRounds() > 3 {
 		k.t.Error("nothing was ever acknowledged: the test has tested nothing")
@@ -240,7 +229,6 @@ func (k *killer) readStream() []stored {
 	consumer, err := js.OrderedConsumer(ctx, events.DefaultStream, jetstream.OrderedConsumerConfig{})
 	require.NoError(k.t, err)
 	state := stream.CachedInfo().State
-	k.poison = 0
 	if state.Msgs == 0 {
 		return nil
 	}
@@ -260,10 +248,6 @@ func (k *killer) drain(ctx context.Context, consumer jetstream.Consumer, last ui
 		require.NoError(k.t, err)
 		at = meta.Sequence.Stream
 		e, err := events.DecodeMessage(msg.Subject(), msg.Data())
-		if err != nil && k.poisoned {
-			k.poison++
-			continue
-		}
 		require.NoError(k.t, err)
 		out = append(out, stored{at, e})
 	}
@@ -305,66 +289,19 @@ func (k *killer) answersAreRight(stream []stored) {
 	}
 }
 
-// right compares the running server with the stream, and returns a model of it.
-func (k *killer) right() *readmodel.Model {
+// right compares the running server with the stream.
+func (k *killer) right() (stream []stored) {
 	k.t.Helper()
-	stream := k.readStream()
+	stream = k.readStream()
 	k.nothingLost(stream)
-	model := k.digestIsReplays(stream)
+	k.digestIsReplays(stream)
 	k.answersAreRight(stream)
-	return model
-}
-
-// survive starts the server as usual, compares it with the stream, and stops it. The first one gets
-// some events.
-func (k *killer) survive() {
-	k.t.Helper()
-	first := k.Server == nil
-	k.start()
-	k.notBackwards()
-	if first {
-		k.feed(200)
-	}
-	model := k.right()
-	k.searchesAreRight(model)
-	k.rankedIsRight(model)
-	k.stop()
-}
-
-// rankedIsRight compares what ranked search finds, once its index has come as far, with a look at
-// every entry.
-func (k *killer) rankedIsRight(model *readmodel.Model) {
-	k.t.Helper()
-	stemmer, err := terms.New()
-	require.NoError(k.t, err)
-	analyzer, view := stemmer.Analyzer(), model.View()
-	k.until("the index of ranked search has everything", func() bool {
-		now := k.projection()
-		return now.RankedSequence >= now.Checkpoint
-	})
-	for _, word := range []string{"konta", "osoba", "blik"} {
-		want := 0
-		meant := analyzer.Terms(word)
-		view.ShownRows(func(r *readmodel.Row) bool {
-			name, reason, _ := r.Text()
-			if slices.ContainsFunc(analyzer.Tokens(nil, name+" "+reason), func(t terms.Token) bool {
-				return slices.ContainsFunc(t.Terms, func(term string) bool { return slices.Contains(meant, term) })
-			}) {
-				want++
-			}
-			return true
-		})
-		var found struct{ Total int }
-		k.get("/api/search?limit=1&q="+word, &found)
-		if found.Total != want {
-			k.t.Errorf("ranked search for %s finds %d, want %d", word, found.Total, want)
-		}
-	}
+	return stream
 }
 
 // digestIsReplays compares the server's digest with that of the stream applied to an empty model,
-// once the server has come as far, and returns the model.
-func (k *killer) digestIsReplays(stream []stored) *readmodel.Model {
+// once the server has come as far.
+func (k *killer) digestIsReplays(stream []stored) {
 	k.t.Helper()
 	model, renderer := readmodel.New(), readmodel.NewRenderer()
 	var last uint64
@@ -375,16 +312,12 @@ func (k *killer) digestIsReplays(stream []stored) *readmodel.Model {
 	var now admin.Projection
 	k.until("the server is at the stream's end", func() bool {
 		now = k.projection()
-		return now.Checkpoint >= last && now.Lag == 0 && now.Rejected >= uint64(k.poison)
+		return now.Checkpoint >= last && now.Lag == 0
 	})
 	if want := model.Digest().String(); now.Digest != want {
 		k.t.Errorf("digest %s at %d, a replay up to %d has %s", now.Digest, now.Checkpoint, last, want)
 	}
-	if now.Rejected != uint64(k.poison) {
-		k.t.Errorf("%d copies of %d rejected events", now.Rejected, k.poison)
-	}
 	k.checkpoint = max(k.checkpoint, now.Checkpoint)
-	return model
 }
 
 // saved waits until all that is applied is on disk and indexed, and nothing is wrong any more.
@@ -395,54 +328,3 @@ func (k *killer) saved() {
 }
 
 func (k *killer) storePath() string { return filepath.Join(k.data, "registry.db") }
-
-// searchesAreRight compares searches with those of a model that was made from the stream. No two are the
-// same, so that none is remembered.
-func (k *killer) searchesAreRight(m *readmodel.Model) {
-	k.t.Helper()
-	asked := map[string]bool{}
-	for range 80 {
-		if needle := k.needle(); !asked[needle] {
-			asked[needle] = true
-			k.sameSearch(m.View(), needle)
-		}
-	}
-}
-
-// needle is something to search for: a part of a name, a number or a word that may be in many.
-func (k *killer) needle() string {
-	e := k.pool[k.rng.IntN(len(k.pool))]
-	name := []rune(e.Name)
-	words := strings.Fields(e.Reason)
-	switch at := k.rng.IntN(len(name)); {
-	case k.rng.IntN(4) == 0:
-		return fmt.Sprint(k.rng.IntN(k.serial + 1))
-	case len(words) > 0 && k.rng.IntN(2) == 0:
-		return words[k.rng.IntN(len(words))]
-	default:
-		return string(name[at:min(len(name), at+1+k.rng.IntN(7))])
-	}
-}
-
-func (k *killer) sameSearch(v *readmodel.View, needle string) {
-	k.t.Helper()
-	if needle = strings.TrimSpace(needle); needle == "" || len(needle) > 100 {
-		return
-	}
-	for _, list := range events.Lists() {
-		want, err := v.List(context.Background(), readmodel.ListQuery{List: list, Search: needle, Limit: 60})
-		require.NoError(k.t, err)
-		k.sameBody(fmt.Sprintf("/api/%s?limit=60&search=%s", list, url.QueryEscape(needle)), httpapi.AppendPage(nil, want))
-	}
-	want, err := v.Check(context.Background(), readmodel.CheckQuery{Search: needle})
-	require.NoError(k.t, err)
-	k.sameBody("/api/check?search="+url.QueryEscape(needle), httpapi.AppendCheck(nil, want))
-}
-
-func (k *killer) sameBody(path string, want []byte) {
-	k.t.Helper()
-	status, body, err := ask(k.HTTP + path)
-	if err != nil || status != http.StatusOK || strings.TrimSpace(string(body)) != string(want) {
-		k.t.Errorf("%s: %d %v\n got %.300s\nwant %.300s", path, status, err, body, want)
-	}
-}

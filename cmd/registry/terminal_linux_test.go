@@ -157,22 +157,6 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// An empty registry is not ready, and neither a terminal's lines nor the log says that it is.
-func TestEmptyIsNotReady(t *testing.T) {
-	t.Parallel()
-	flags := []string{"serve", "--http-addr=127.0.0.1:0", "--admin-addr=127.0.0.1:0", "--embedded-nats-addr=127.0.0.1:0", "--no-site"}
-	for _, format := range []string{"--log-format=auto", "--log-format=json"} {
-		term := startInTerminal(t, append(flags, format)...)
-		term.await(t, "lists and checks are answered with 503")
-		if status := term.interrupt(t); status != 0 {
-			t.Errorf("status %d", status)
-		}
-		if shown := strings.Join(term.lines(), "\n"); strings.Contains(shown, "ready") {
-			t.Errorf("%s: says ready:\n%s", format, shown)
-		}
-	}
-}
-
 // A data directory that cannot be made is not one that is in use.
 func TestDataDirectoryThatCannotBeMade(t *testing.T) {
 	_, err := start(t, nil, "serve", "--data-dir", filepath.Join("/proc", "registry"))
