@@ -26,7 +26,7 @@
 //
 // testdata holds confusables.txt of UTS #39 and the section Default_Ignorable_Code_Point of
 // DerivedCoreProperties.txt, both of Unicode 15.0.0, the version of the standard library and x/text
-// under Go 1.26 (a test compares them). go generate makes tables.txt from them, which is embedded
+// under Go 1.26 (a test compares them). tables.txt was made from them, with a line for each prototype, and is embedded
 // and read when the first key is made, in 2 ms. The libraries with such a table that we found are of
 // older versions, or hold only a part.
 //

@@ -7,8 +7,6 @@ import (
 	"sync"
 )
 
-//go:generate go run ./generate
-
 //go:embed tables.txt
 var tablesFile string
 
