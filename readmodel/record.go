@@ -14,7 +14,7 @@ import (
 
 // RenderVersion is the version of Markdown, collation, folding, look-alike keys and the public JSON. A
 // change of one of them raises it, so that no client keeps a response of an older program.
-const RenderVersion uint32 = 8
+const RenderVersion uint32 = 9
 
 // Record is the new rendered state of one subject: the argument of Apply. It never changes.
 type Record struct {

@@ -37,16 +37,3 @@ const blackFlag = '\U0001f3f4'
 func pictorial(r rune) bool {
 	return unicode.In(r, unicode.So, unicode.Sm) || r >= 0x1f3fb && r <= 0x1f3ff || r == '‼' || r == '⁉' || r == '〰'
 }
-
-// ScriptOf returns the script of a letter, or nil if several scripts have it.
-func ScriptOf(r rune) *unicode.RangeTable {
-	if unicode.Is(unicode.Latin, r) {
-		return unicode.Latin
-	}
-	for name, table := range unicode.Scripts {
-		if name != "Common" && name != "Inherited" && unicode.Is(table, r) {
-			return table
-		}
-	}
-	return nil
-}

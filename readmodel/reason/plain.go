@@ -10,37 +10,15 @@ import (
 	"example.org/registry/readmodel/lookalike"
 )
 
-// Elements returns the elements that the HTML of a reason may have, each with its attributes. The
-// renderer writes no other, and the site allows no other.
-func Elements() map[string][]string {
-	return map[string][]string{
-		"p": nil, "br": nil, "hr": nil, "h1": nil, "h2": nil, "h3": nil, "h4": nil, "h5": nil, "h6": nil,
-		"ul": nil, "ol": nil, "li": nil, "blockquote": nil, "pre": nil,
-		"strong": nil, "em": nil, "del": nil, "code": nil, "a": {"href", "rel"},
-	}
-}
-
-// Rel is the rel of every link: nobody gains by a link in a reason, and no page learns who reads it.
-const Rel = "nofollow noopener noreferrer"
-
-// Inline reports whether an element of a reason does not begin a new line.
-func Inline(element string) bool {
-	switch element {
-	case "a", "code", "del", "em", "strong":
-		return true
-	}
-	return false
-}
-
-// MaxMarks is how many non-spacing marks a letter may carry where it is shown. More of them paint
+// maxMarks is how many non-spacing marks a letter may carry where it is shown. More of them paint
 // over the lines around it.
-const MaxMarks = 2
+const maxMarks = 2
 
 // Plain returns s, a text of a stranger, as it may be shown: in NFC, with at most two non-spacing
 // marks on a letter, and without bidirectional controls, which reorder the text around them.
 func Plain(s string) string { return withoutMarks(norm.NFC.String(s)) }
 
-// withoutMarks drops bidirectional controls, and marks beyond MaxMarks.
+// withoutMarks drops bidirectional controls, and marks beyond maxMarks.
 func withoutMarks(s string) string {
 	if isASCII(s) {
 		return s
@@ -55,7 +33,7 @@ func withoutMarks(s string) string {
 		case !unicode.In(r, unicode.Mn, unicode.Me):
 			marks = 0
 		default:
-			if marks++; marks > MaxMarks {
+			if marks++; marks > maxMarks {
 				return -1
 			}
 		}

@@ -1,24 +1,21 @@
 // Package reason renders the reasons of entries, which strangers write in Markdown, as HTML
 // (events/CONTRACT.md#mapping). Start with Renderer.
 //
-// Markup may change how a text looks, never which letters and digits are read, nor where an address
-// leads. goldmark does the parsing. markdown.go leaves out its parsers of what makes text disappear
-// (HTML blocks, link reference definitions), and narrows those of lists, emphasis and raw HTML.
-// links.go decides what is a link. plain.go bounds the marks on a letter, finds the text of HTML, and
-// has the list of tags that the renderer writes and the site allows.
+// goldmark does the parsing. Markup may change how a text looks, never which letters and digits are
+// read, nor where an address leads. reason_test.go tests these promises over generated Markdown:
 //
-// The promises, which reason_test.go tests over generated Markdown:
+//  1. The letters and digits of the text are those of the source, in order, without list numbers and
+//     titles of links. A character reference counts as its character.
+//  2. The text of a link is its address.
+//  3. The HTML has only the elements p, br, hr, h1 to h6, ul, ol (start), li, blockquote, pre, code,
+//     strong, em, del and a (href, rel), and only http, https and mailto addresses.
+//  4. Time is bounded, and so is the HTML (MaxHTML).
 //
-//  1. The letters and digits of the text are those of the source, in order, without list numbers,
-//     tags of the list droppedTags and addresses of links that have a text of their own. A character
-//     reference counts as its character.
-//  2. A link whose text looks like an address leads there.
-//  3. Time and memory are linear in the reason; so is the HTML (maxHTML).
-//  4. The HTML has only the elements and attributes of Elements.
+// The files: markdown.go configures goldmark, links.go decides what is a link, plain.go bounds the
+// marks on a letter.
 package reason
 
 import (
-	"bufio"
 	"bytes"
 	stdhtml "html"
 	"strings"
@@ -31,70 +28,61 @@ import (
 // The bounds of the HTML of a reason. They count input and output, never time, so that replicas
 // agree.
 const (
-	maxGrowth = 4        // bytes of HTML for each byte of the reason, character references apart
+	maxGrowth = 4        // bytes of HTML for each byte of the reason
 	frameHTML = 16 << 10 // bytes of HTML more
 
-	// references is how many bytes character references may add for each byte of a reason: 5 in the
-	// text (&quot;) and 4 in an address (&amp;).
-	references = 9
+	// maxMarkers is how many runs of characters that may be emphasis or links a reason may have. For
+	// each, goldmark may look at all before it.
+	maxMarkers = 3000
+
+	// escapedByte is what a byte of a reason that is shown as it is may take: &amp;
+	escapedByte = 5
 )
 
-// MaxHTML bounds the HTML of any reason in bytes. Other bounds follow from it: the largest response
-// that a mirror reads, the largest ratio of an archive and the number of parts of a page.
-const MaxHTML = (maxGrowth+references)*events.MaxReason + frameHTML
+// MaxHTML bounds the HTML of any reason in bytes.
+const MaxHTML = escapedByte*events.MaxReason + frameHTML
 
-// maxHTML returns the bound for a reason of size bytes.
-func maxHTML(size int) int { return maxGrowth*size + frameHTML }
-
-// Renderer renders reasons. It reuses its buffers, so one goroutine at a time may use it.
+// Renderer renders reasons. One goroutine at a time may use it.
 type Renderer struct {
-	md   goldmark.Markdown
-	left *room
-	out  bytes.Buffer
-	w    *bufio.Writer // onto out; goldmark would make its own otherwise
+	md  goldmark.Markdown
+	out bytes.Buffer
 }
 
 // NewRenderer returns a Renderer.
-func NewRenderer() *Renderer {
-	r := &Renderer{left: &room{}}
-	r.md = newMarkdown(r.left)
-	r.w = bufio.NewWriter(&r.out)
-	return r
-}
+func NewRenderer() *Renderer { return &Renderer{md: newMarkdown()} }
 
 // lineEndings makes one of CommonMark's three.
 var lineEndings = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// HTML returns the HTML of a valid reason. If it exceeds maxHTML, HTML returns the reason as escaped
-// text, markup included. It depends on the reason alone.
+// HTML returns the HTML of a valid reason. If that is too long, or too much work, HTML returns the
+// reason as escaped text, markup included. It depends on the reason alone.
 func (r *Renderer) HTML(reason string) string {
 	reason = lineEndings.Replace(Plain(reason))
+	if countMarkers(reason) > maxMarkers {
+		return escaped(reason)
+	}
+
 	r.out.Reset()
-	r.w.Reset(&r.out)
-	*r.left = fullRoom
-	_ = r.md.Convert([]byte(reason+"\n"), r.w) // to a buffer, so there is no error; without \n, ~~~x loses x
-	_ = r.w.Flush()
-	if unreferenced(r.out.Bytes()) > maxHTML(len(reason)) {
-		return "<p>" + stdhtml.EscapeString(reason) + "</p>\n"
+	_ = r.md.Convert([]byte(reason+"\n"), &r.out) // to a buffer, so there is no error; without \n, ~~~x loses x
+	if r.out.Len() > maxGrowth*len(reason)+frameHTML {
+		return escaped(reason)
 	}
 	return withoutMarks(r.out.String()) // character references may have added some
 }
 
-// unreferenced returns the length of html, each character reference counted as one byte.
-func unreferenced(html []byte) int {
-	n := len(html)
-	for {
-		at := bytes.IndexByte(html, '&')
-		if at < 0 {
-			return n
+func escaped(reason string) string { return "<p>" + stdhtml.EscapeString(reason) + "</p>\n" }
+
+// countMarkers returns the number of runs of characters that may be emphasis or links.
+func countMarkers(reason string) (n int) {
+	for i := range len(reason) {
+		if strings.IndexByte("*_~[]", reason[i]) >= 0 && (i == 0 || reason[i-1] != reason[i]) {
+			n++
 		}
-		html = html[at:]
-		end := bytes.IndexByte(html, ';')
-		n, html = n-end, html[end:]
 	}
+	return n
 }
 
-// Text returns the text of a rendered reason as a visitor sees it: without markup, with white space
+// Text returns the text of a rendered reason as a reader sees it: without markup, with white space
 // for block boundaries and breaks (httpapi/CONTRACT.md#search). rendered is HTML of a Renderer, in
 // which every < opens a tag and every > in an attribute is escaped, so no HTML parser is needed.
 func Text(rendered string) string {
@@ -108,7 +96,9 @@ func Text(rendered string) string {
 		}
 		var tag string
 		tag, rendered, _ = strings.Cut(rest, ">")
-		if name, _, _ := strings.Cut(strings.TrimPrefix(tag, "/"), " "); !Inline(name) {
+		switch name, _, _ := strings.Cut(strings.TrimPrefix(tag, "/"), " "); name {
+		case "a", "code", "del", "em", "strong": // no new line begins
+		default:
 			b.WriteByte(' ')
 		}
 	}

@@ -1,5 +1,4 @@
-// Package reasontest draws Markdown as strangers write it, for tests of what becomes of it.
-package reasontest
+package reason
 
 import (
 	"strings"
@@ -7,8 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Markers returns the constructs of CommonMark, and parts of them.
-func Markers() []string {
+// markers returns the constructs of CommonMark, and parts of them.
+func markers() []string {
 	return []string{
 		"- ", "-\n", "1. ", "2. ", "3. ", "1) ", "12. ", "+ ", "* ", ">", "> ", "> - ", "> - 1. ", "-\t", "# ", "#\n", "```", "~~~\n", "~~~ x9\n", "    ", "\t", "---\n", "===\n", "\n", " \n", "x\n", "\\\n", "  \n",
 		"*", "_", "**a ", "*a_ ", "*a**a ", "_a_", "~", "~~", "~~a ", "~~~a", "`", "`a``", "[", "]", "[a]", "[a] ", "[a](", "[a](<b", "[a](b \"", "[a](b 'c')", "[a](b (c))", "[a](http://a.pl/5)", "[](http://a.pl/6)",
@@ -18,8 +17,8 @@ func Markers() []string {
 	}
 }
 
-// Typed returns what people type.
-func Typed() []string {
+// typed returns what people type.
+func typed() []string {
 	return []string{
 		"12. maja", "3. 05. 2026 r.", "21.11.2026", "1. wpłata", "2) przelew", "500 zł", "1 200,50 zł", "5~7 dni", "10*20*30", "2~3 z 8~9 rat", "600 700 800", "+48 600-700-800", "501502503) to BLIK",
 		"PL61 1090 1014 0000 0712 1981 2874", "[Blik]: 500600700", "[21:37] Kamil: daj", "[21:38]: ok", "<Kamil> wyślij", "<Ja>: nie", "**Kwota:** 500", "~~500~~ 300", "nick_z_kreską", "__init__", "~Kamil~",
@@ -28,10 +27,10 @@ func Typed() []string {
 	}
 }
 
-// Markdown draws reasons: single constructs and what people type, joined in several ways, and a
+// someMarkdown draws reasons: single constructs and what people type, joined in several ways, and a
 // construct repeated before another.
-func Markdown() *rapid.Generator[string] {
-	pieces := rapid.SampledFrom(append(Markers(), Typed()...))
+func someMarkdown() *rapid.Generator[string] {
+	pieces := rapid.SampledFrom(append(markers(), typed()...))
 	between := rapid.SampledFrom([]string{"", "", " ", "\n", "\n", "\n\n"})
 	return rapid.Custom(func(t *rapid.T) string {
 		var b strings.Builder
