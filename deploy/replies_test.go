@@ -299,3 +299,27 @@ func startThree(t *testing.T) []*cluster {
 	})
 	return nodes
 }
+
+// withLeafNodes is nats.conf with the comment about leaf nodes taken away, apart from the TLS.
+func withLeafNodes(t *testing.T) *server.Options {
+	t.Helper()
+	text, err := os.ReadFile("nats/nats.conf")
+	require.NoError(t, err)
+	before, rest, _ := strings.Cut(string(text), "# leafnodes {")
+	lines, after, found := strings.Cut(rest, "# }")
+	if !found {
+		t.Fatal("nats.conf has no comment about leaf nodes")
+	}
+	listen, _, _ := strings.Cut(lines, "tls {")
+	dir := t.TempDir()
+	config := before + "leafnodes {" + strings.ReplaceAll(strings.Replace(listen, "0.0.0.0:7422", "127.0.0.1:-1", 1), "#", "") + "\n}" + after
+	file := filepath.Join(dir, "nats.conf")
+	accounts, err := os.ReadFile("nats/accounts.conf")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "accounts.conf"), accounts, 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(config), 0o600))
+	opts, err := server.ProcessConfigFile(file)
+	require.NoError(t, err)
+	opts.LeafNode.NoAdvertise = true // else the edge finds another way than the one that is cut
+	return opts
+}

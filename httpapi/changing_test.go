@@ -2,8 +2,6 @@ package httpapi
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -14,11 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
 	"github.com/stretchr/testify/require"
 
 	"example.org/registry/events"
-	"example.org/registry/events/eventstest"
 	"example.org/registry/readmodel"
 )
 
@@ -71,22 +67,6 @@ func TestOpenAPINamesEveryMember(t *testing.T) {
 	}
 }
 
-// The document names each list where it says which list a group of a check is of.
-func TestOpenAPINamesEveryList(t *testing.T) {
-	c := newContract(t)
-	var want []any
-	for _, l := range events.Lists() {
-		want = append(want, string(l))
-	}
-	if kind, _ := c.node("/components/schemas/CheckResult/properties/kind"); !slices.Equal(kind["enum"].([]any), want) {
-		t.Errorf("kinds %q, want %q", kind["enum"], want)
-	}
-	results, _ := c.node("/components/schemas/CheckBody/properties/results")
-	if most, _ := results["maxItems"].(json.Number); most.String() != jsonText(t, len(want)) {
-		t.Errorf("at most %v groups, want %d", results["maxItems"], len(want))
-	}
-}
-
 func jsonText(t *testing.T, v any) string {
 	t.Helper()
 	b, err := json.Marshal(v)
@@ -128,68 +108,4 @@ func listParams(t *testing.T) (names []string) {
 	}
 	require.NotEmpty(t, names)
 	return names
-}
-
-// Each parameter of a list is read: what is no text is refused in its name.
-func TestEveryListParameterIsRead(t *testing.T) {
-	for _, name := range listParams(t) {
-		_, err := parseList(events.Scammers, name+"=%FF")
-		if got := wrong(t, err); got != name {
-			t.Errorf("%s=%%FF: error of %q", name, got)
-		}
-	}
-}
-
-// A page of a list keeps what was asked for in its links to other pages and in its form.
-func TestPagesKeepEveryListParameter(t *testing.T) {
-	f := serveSite(t)
-	for i := range 3 {
-		f.apply(events.Entry{List: events.Scammers, EntryID: strings.Repeat("k", i+1), ChatID: "88", Name: "wszędzie", Verified: true,
-			Proofs: events.Proofs{Private: true}, ReportID: "R", ReportedAt: asOf()})
-	}
-	// What to ask each parameter for so that these three are found, and what a link says then.
-	asked := map[string]string{"search": "search=wszędzie", "id": "id=88", "sort": "sort=oldest", "status": "status=verified", "proofs": "proofs=private"}
-	for _, name := range listParams(t) {
-		query := asked[name]
-		switch {
-		case name == "skip" || name == "limit": // these turn the page
-		case query == "":
-			t.Errorf("this test does not ask for %s", name)
-		default:
-			a := f.fetch(t, http.MethodGet, "/scammers?limit=1&"+query)
-			_, link, _ := strings.Cut(a.body, `rel="next" href="`)
-			link, _, _ = strings.Cut(link, `"`)
-			kept := strings.ReplaceAll(query, "ę", "%C4%99")
-			if !strings.Contains(link, kept) {
-				t.Errorf("/scammers?%s: the next page is %q", query, link)
-			}
-			if name != "id" && !strings.Contains(a.body, `name="`+name+`"`) {
-				t.Errorf("the form does not ask for %s", name)
-			}
-			if name != "id" && name != "sort" && !strings.Contains(a.body, "Wyczyść wyszukiwanie i filtry") {
-				t.Errorf("the page does not offer to clear %s", name)
-			}
-		}
-	}
-}
-
-// TestAPIVersion fails when openapi.yaml describes another API. A change for which a client must
-// change raises info.version; what only adds does not.
-func TestAPIVersion(t *testing.T) {
-	text, err := yaml.YAMLToJSON([]byte(openAPIFile))
-	require.NoError(t, err)
-	var doc map[string]any
-	require.NoError(t, json.Unmarshal(text, &doc))
-	version := doc["info"].(map[string]any)["version"].(string)
-	for name := range doc {
-		if name != "paths" && name != "components" {
-			delete(doc, name)
-		}
-	}
-	eventstest.WithoutTexts(doc)
-	sum := sha256.Sum256([]byte(jsonText(t, doc)))
-	const want = "1.0.0 3bf5f21b60bff555"
-	if got := version + " " + hex.EncodeToString(sum[:8]); got != want {
-		t.Errorf("the API is %q, was %q: raise info.version of openapi.yaml if a client must change, and write the new value here", got, want)
-	}
 }
