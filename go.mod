@@ -22,7 +22,7 @@ require (
 	github.com/google/uuid v1.6.0 // ids of events
 	github.com/klauspost/compress v1.20.3 // gzip of responses, zstd of snapshots
 	github.com/maypok86/otter/v2 v2.4.0 // caches: responses, avatars, rate limit
-	github.com/nats-io/jwt/v2 v2.8.2 // tests: accounts of the documented broker
+	github.com/nats-io/jwt/v2 v2.8.2 // indirect; tests: accounts of the documented broker
 	github.com/nats-io/nats-server/v2 v2.15.2 // embedded broker
 	github.com/nats-io/nats.go v1.55.0 // JetStream client
 	github.com/nats-io/nkeys v0.4.16 // keys of the broker's users

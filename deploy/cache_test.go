@@ -455,3 +455,20 @@ func TestCacheAsksTheOtherReplica(t *testing.T) {
 		}
 	}
 }
+
+// background runs cmd until the test ends.
+func background(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	require.NoError(t, err)
+	cmd.Stdout, cmd.Stderr = log, log
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait() // by the signal
+		_ = log.Close()
+		if said, err := os.ReadFile(log.Name()); err == nil && t.Failed() {
+			t.Logf("%s", said)
+		}
+	})
+}

@@ -175,30 +175,6 @@ func TestTLSRefused(t *testing.T) {
 	}
 }
 
-// TestCertificateExpires: a server whose broker comes back with an expired certificate serves what
-// it has, and says why.
-func TestCertificateExpires(t *testing.T) {
-	t.Parallel()
-	ca := newAuthority(t)
-	c := startNodeFrom(t, tlsOptions(t, ca.issue(t, nil)))
-	createStreams(t, c, c.connect(t, "operator", nats.RootCAs(ca.file)))
-	r := serve(t, append(c.over("replica", ca.file), "--snapshot-every=0")...)
-	await(t, r.Admin+"/readyz", "")
-	port := c.server.Addr().(*net.TCPAddr).Port
-	c.server.Shutdown()
-	c.server.WaitForShutdown()
-	expired := tlsOptions(t, ca.issue(t, func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) }))
-	startNodeFrom(t, func() (*server.Options, error) {
-		opts, err := expired()
-		if err == nil {
-			opts.Port = port
-		}
-		return opts, err
-	})
-	await(t, r.Admin+"/projection", "certificate has expired")
-	await(t, r.HTTP+"/api/scammers", "")
-}
-
 // refusedOrder runs a command that must end with status 1 and one line containing says.
 func refusedOrder(t *testing.T, args []string, says string) {
 	t.Helper()
@@ -218,13 +194,6 @@ func awaitReason(t *testing.T, r *registrytest.Server, says string) {
 		status, _, body = get(t, r.Admin+"/readyz", nil)
 		return status == http.StatusServiceUnavailable && strings.Contains(body, says)
 	})
-}
-
-// TestTLSWhereThereIsNone: a client that speaks TLS to a broker without it gets a clear error.
-func TestTLSWhereThereIsNone(t *testing.T) {
-	t.Parallel()
-	c := startNode(t)
-	refusedOrder(t, append([]string{"publish", eventFile(t, 1)}, c.over("operator", newAuthority(t).file)...), "it speaks no TLS")
 }
 
 // TestEmbeddedTLS: a server whose embedded broker other machines reach, by embedded-tls.conf: with its key and the authority a

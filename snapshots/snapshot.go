@@ -89,6 +89,9 @@ type Writer struct {
 
 // NewWriter writes the first line.
 func NewWriter(to io.Writer, h Header) (*Writer, error) {
+	if h.Follows == nil {
+		h.Follows = []string{} // JSON without null
+	}
 	w := &Writer{bufio.NewWriterSize(to, 64<<10), h}
 	line, err := encodeFrame(h, events.TypeSnapshotBegun, h)
 	if err != nil {
@@ -197,6 +200,9 @@ func (r *reader) readBegin(line []byte) error {
 		return err
 	}
 	r.header, r.begun = of.Data, true
+	if len(r.header.Follows) == 0 {
+		r.header.Follows = nil
+	}
 	return r.begin(r.header)
 }
 

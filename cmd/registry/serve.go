@@ -49,8 +49,6 @@ type serveCmd struct {
 	SnapshotEvery time.Duration `default:"1h" help:"Put a snapshot into the object store REGISTRY_SNAPSHOTS this often, while anything changes. 0: none." group:"State"`
 	SnapshotKeep  int           `default:"5" help:"Keep this many snapshots of the stream there." group:"State"`
 
-	RankedIndex bool `default:"true" negatable:"" help:"Keep the index of ranked search, in the directory ranked of the data directory. Without it /api/search answers 503." group:"State"`
-
 	DataDir string `placeholder:"DIR" help:"Directory for the saved state and the embedded broker's store. Only one process at a time may use it (default: data, with --demo data-demo)." group:"State"`
 
 	NATSURL            []string       `name:"nats-url" placeholder:"URL" empty:"" help:"Use this broker, and start no embedded one, also where only REGISTRY_NATS_URL is set, as in an operator's shell: one or more addresses separated by commas." group:"Broker and stream"`
@@ -145,7 +143,6 @@ func (c *serveCmd) Run(p *process) error {
 		StreamHistory:  c.StreamHistory,
 		SnapshotEvery:  c.SnapshotEvery,
 		SnapshotKeep:   c.SnapshotKeep,
-		RankedIndex:    c.RankedIndex,
 		Began:          began,
 		SetMemoryLimit: p.getenv("GOMEMLIMIT") == "",
 		Logger:         log.Logger,

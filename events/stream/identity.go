@@ -17,8 +17,8 @@ const MaxFollows = 100
 type Identity struct {
 	Stream  string   `json:"stream"` // its name
 	Epoch   string   `json:"epoch"`
-	Follows []string `json:"follows,omitempty"` // earlier epochs of the same registry, the newest first
-	Demo    bool     `json:"demo,omitempty"`    // it is the demonstration's
+	Follows []string `json:"follows"`        // earlier epochs of the same registry, the newest first
+	Demo    bool     `json:"demo,omitempty"` // it is the demonstration's
 }
 
 // IdentityOf returns the identity in a stream's metadata. A stream without an epoch has its creation

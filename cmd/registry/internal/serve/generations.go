@@ -37,11 +37,8 @@ func newGeneration(g generation) *generation {
 // newGeneration makes a generation of a model and its store, with the projector that makeProjector
 // makes.
 func (s *server) newGeneration(model *readmodel.Model, store *snapshots.Store, makeProjector func(mayWrite func() bool) *projector.Projector) *generation {
-	g := newGeneration(generation{model: model, store: store})
+	g := newGeneration(generation{model: model, store: store, ranked: &ranked.Engine{Dir: s.cfg.rankedDir(), Logger: s.log}})
 	g.projector = makeProjector(func() bool { return s.mayWrite(g) })
-	if s.cfg.RankedIndex {
-		g.ranked = &ranked.Engine{Dir: s.cfg.rankedDir(), Logger: s.log}
-	}
 	return g
 }
 

@@ -47,7 +47,6 @@ type Config struct {
 	SkipSnapshots bool          // start without those that cannot be used
 	SnapshotEvery time.Duration // 0 makes only snapshots that an operator requests
 	SnapshotKeep  int
-	RankedIndex   bool
 
 	Began          time.Time                       // when the process started
 	SetMemoryLimit bool                            // by the memory of the container and the machine
