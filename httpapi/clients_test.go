@@ -26,8 +26,8 @@ import (
 	"example.org/registry/events/eventstest"
 )
 
-// What people write clients with takes openapi.yaml: a linter, a generator of TypeScript, one of
-// Go. .ci/run installs the programs; without them these tests are skipped, unless CI=true.
+// What people write clients with takes openapi.yaml: a generator of TypeScript, and the programs of
+// the pages. .ci/nightly installs the programs; without them these tests are skipped, unless CI=true.
 
 // notInstalled skips the test for want of a program, or fails it where .ci/run should have
 // installed that.
@@ -164,24 +164,6 @@ export function fold(lists: Map<string, string>, c: Change) {
 export const ids: paths["/api/check/batch"]["get"]["parameters"]["query"]["ids"] = ["1", "2"];
 `)
 	return out.String(), paths
-}
-
-// The Go client that is generated from the document calls every operation, and its types are those
-// of the answers.
-func TestGoClient(t *testing.T) {
-	t.Parallel()
-	f := serve(t)
-	const source = "testdata/goclient"
-	cmd := exec.CommandContext(t.Context(), program(t, "go"), "tool", "-n", "oapi-codegen")
-	cmd.Dir, cmd.Env = source, append(os.Environ(), "GOPROXY=off", "GOFLAGS=")
-	if text, err := cmd.CombinedOutput(); err != nil {
-		notInstalled(t, fmt.Sprintf("oapi-codegen (%s)", text))
-	}
-	dir := t.TempDir()
-	require.NoError(t, os.CopyFS(dir, os.DirFS(source)))
-	writeFile(t, dir, "openapi.yaml", openAPIFile)
-	output(t, dir, 0, "go", "tool", "oapi-codegen", "-config=oapi-codegen.yaml", "-o=client.gen.go", "openapi.yaml")
-	output(t, dir, 0, "go", "run", ".", "http://"+f.addr)
 }
 
 // The examples of the page /api are run as they stand on it.

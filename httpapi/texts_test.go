@@ -99,20 +99,3 @@ func TestTextsCostWhatTheyAre(t *testing.T) {
 		}
 	}
 }
-
-// BenchmarkTexts has the CPU time of the worst texts of the paths that search.
-func BenchmarkTexts(b *testing.B) {
-	f := serve(b)
-	for _, name := range []string{"search of a list", "search of a check", "id of a check", "ids"} {
-		p := textPaths()[name]
-		for _, piece := range []string{"a", "ﷺ", "ﷺa", "㌖ ", "a\u0345\u0323"} {
-			b.Run(name+"/"+strconv.QuoteToASCII(piece), func(b *testing.B) {
-				text := string([]rune(strings.Repeat(piece, p.most))[:p.most])
-				for i := range b.N {
-					target, _, _ := p.target(text)
-					f.public.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", target+"&n="+strconv.Itoa(i), nil))
-				}
-			})
-		}
-	}
-}

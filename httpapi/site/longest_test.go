@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"
 
 	"example.org/registry/events"
@@ -25,26 +24,6 @@ func worst(n int, reason func(i int) string) []events.Data {
 		out[i] = e
 	}
 	return out
-}
-
-// longReasons are of 20,000 bytes each, the contract's bound.
-func longReasons() map[string]string {
-	long := map[string]string{
-		"words":  strings.Repeat("słowo ", 2857),
-		"word":   strings.Repeat("x", 20000),
-		"escape": strings.Repeat("&", 20000),
-		"quotes": strings.Repeat(`"`, 20000),
-		"em":     strings.Repeat("*a* ", 5000),
-		"links":  strings.Repeat("<a@b.c>", 2857),
-		"quoted": strings.Repeat(">", 19990) + " dno",
-		"items":  strings.Repeat("- a\n", 5000),
-		"nested": strings.Repeat("- ", 9990) + "dno",
-		"href":   "[x](https://e.org/" + strings.Repeat("ą", 9900) + ")",
-		"blocks": strings.Repeat("a\n\n", 6666),
-		"code":   strings.Repeat("`a` ", 5000),
-		"heads":  strings.Repeat("# a\n", 5000),
-	}
-	return long
 }
 
 // A list shows all entries of a page, however long they are, with an excerpt of each.
@@ -66,49 +45,6 @@ func TestPagingEnds(t *testing.T) {
 	}
 }
 
-// The page of an entry shows all of a reason and its last link, whatever the reason is made of.
-func TestNothingIsLostOfAReason(t *testing.T) {
-	const last = "\n\n<ostatni@link.example>"
-	reasons := longReasons()
-	reasons["mails"] = strings.Repeat("<a@b>", 300) // most HTML a byte
-	for name, reason := range reasons {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			reason = strings.ToValidUTF8(reason[:min(len(reason), events.MaxReason-len(last))], "") + last
-			w := newWorld(t, full(), worst(1, func(int) string { return reason })...)
-			row := w.view.Entry(events.Scammers, fmt.Sprintf("%064d", 0))
-			public, err := row.Public()
-			require.NoError(t, err)
-			page := w.entry(t, events.Scammers, row.ID())
-			squeeze := strings.NewReplacer("\n", "")
-			if got, want := squeeze.Replace(reasonIn(t, page)), squeeze.Replace(shownText(public.DescHTML)); got != want {
-				t.Errorf("%d bytes of text, want %d", len(got), len(want))
-			}
-			if strings.Count(public.DescHTML, "<a ") != strings.Count(reasonHTML(page), "<a ") || !strings.Contains(page, `ostatni@link.example`) {
-				t.Errorf("links are missing in %d bytes", len(page))
-			}
-		})
-	}
-}
-
-// reasonHTML is the HTML of the reason on the page of an entry.
-func reasonHTML(page string) string {
-	_, after, _ := strings.Cut(page, `<div class="r">`)
-	reason, _, _ := strings.Cut(after, "</div>")
-	return reason
-}
-
-// shownText is the text of HTML that may be nested more deeply than a parser takes.
-func shownText(reason string) string {
-	var b strings.Builder
-	for z := html.NewTokenizer(strings.NewReader(reason)); z.Next() != html.ErrorToken; {
-		if tok := z.Token(); tok.Type == html.TextToken {
-			b.WriteString(tok.Data)
-		}
-	}
-	return b.String()
-}
-
 func seenIn(n *html.Node) string {
 	var b strings.Builder
 	for c := range n.Descendants() {
@@ -119,13 +55,22 @@ func seenIn(n *html.Node) string {
 	return b.String()
 }
 
-// reasonIn is the text of the reasons of a page.
-func reasonIn(t *testing.T, page string) string {
-	var b strings.Builder
-	for _, n := range elements(t, page, "div") {
-		if attr(n, "class") == "r" {
-			b.WriteString(seenIn(n))
-		}
+// longReasons are of 20,000 bytes each, the contract's bound.
+func longReasons() map[string]string {
+	long := map[string]string{
+		"words":  strings.Repeat("słowo ", 2857),
+		"word":   strings.Repeat("x", 20000),
+		"escape": strings.Repeat("&", 20000),
+		"quotes": strings.Repeat(`"`, 20000),
+		"em":     strings.Repeat("*a* ", 5000),
+		"links":  strings.Repeat("<a@b.c>", 2857),
+		"quoted": strings.Repeat(">", 19990) + " dno",
+		"items":  strings.Repeat("- a\n", 5000),
+		"nested": strings.Repeat("- ", 9990) + "dno",
+		"href":   "[x](https://e.org/" + strings.Repeat("ą", 9900) + ")",
+		"blocks": strings.Repeat("a\n\n", 6666),
+		"code":   strings.Repeat("`a` ", 5000),
+		"heads":  strings.Repeat("# a\n", 5000),
 	}
-	return b.String()
+	return long
 }
