@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -24,6 +25,7 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/events/natserr"
 	"example.org/registry/events/pause"
+	"example.org/registry/events/stream"
 )
 
 const (
@@ -63,6 +65,10 @@ type Config struct {
 type Publisher struct {
 	js  jetstream.JetStream
 	cfg Config
+
+	mu     sync.Mutex
+	looked bool                // whether PublishAll has looked if the stream is empty
+	sent   map[string]struct{} // subjects that it has sent into an empty stream; nil if it was not empty
 }
 
 // New returns a Publisher.
@@ -358,6 +364,9 @@ func (p *Publisher) lastStates(ctx context.Context, batch []Message) (map[string
 	for i := range batch {
 		index[batch[i].Event.Data.Subject().String()] = i
 	}
+	if err := p.dropUnsent(ctx, index); err != nil {
+		return nil, err
+	}
 	states := make([]state, len(batch))
 	group, asking := errgroup.WithContext(ctx)
 	group.SetLimit(maxQuestions)
@@ -375,4 +384,33 @@ func (p *Publisher) lastStates(ctx context.Context, batch []Message) (map[string
 		last[subject] = states[i]
 	}
 	return last, nil
+}
+
+// dropUnsent takes the subjects out of index of which the stream can have nothing: it was empty before
+// the first batch, and this Publisher has sent nothing on them. So a first import asks no questions. What
+// somebody else publishes meanwhile is not seen, which is harmless: the revision decides.
+func (p *Publisher) dropUnsent(ctx context.Context, index map[string]int) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.looked {
+		info, err := stream.Stream{JS: p.js, Name: p.cfg.Stream}.Info(ctx)
+		if err != nil {
+			return err
+		}
+		p.looked = true
+		if info.State.LastSeq == 0 {
+			p.sent = map[string]struct{}{}
+		}
+	}
+	if p.sent == nil {
+		return nil
+	}
+
+	for subject := range index {
+		if _, was := p.sent[subject]; !was {
+			p.sent[subject] = struct{}{} // from now on it may be there, also if the batch is not acknowledged
+			delete(index, subject)
+		}
+	}
+	return nil
 }

@@ -345,3 +345,28 @@ func sameEvents(t rapid.TB, got, want []events.Event) {
 		}
 	}
 }
+
+// A first import asks for no state of the stream but that it is empty; what comes again is asked for.
+func TestPublishAllIntoAnEmptyStreamAsksNothing(t *testing.T) {
+	js := eventstest.Connect(t, eventstest.Broker(t))
+	eventstest.Stream(t, js)
+	questions, err := js.Conn().SubscribeSync("$JS.API.STREAM.MSG.GET.>")
+	require.NoError(t, err)
+	publisher := publish.New(js, publish.Config{BatchSize: 7})
+	evs := eventstest.Events(20, 1)
+	messages := make([]publish.Message, len(evs))
+	for i := range evs {
+		messages[i] = publish.Message{Event: evs[i]}
+	}
+
+	sum, err := publisher.PublishAll(t.Context(), messages)
+	require.NoError(t, err)
+	require.Equal(t, len(evs), sum.Sent)
+	asked, _, err := questions.Pending()
+	require.NoError(t, err)
+	require.Zero(t, asked)
+
+	again, err := publisher.PublishAll(t.Context(), messages)
+	require.NoError(t, err)
+	require.Equal(t, publish.Summary{Known: len(evs), LastSequence: uint64(len(evs))}, again)
+}
