@@ -43,26 +43,6 @@ func DecodeMessage(subject string, payload []byte) (Event, error) {
 	return e, nil
 }
 
-// DecodeData reads what AppendData wrote for an event of type t, with every check of Decode. The
-// error is an *Error.
-func DecodeData(t Type, b []byte) (Data, error) {
-	if !isType(t) {
-		return nil, wrongWords("type", "unknown type", quote(string(t)))
-	}
-	if hasEscapedNUL(b) {
-		return nil, wrong("data", "contains NUL")
-	}
-
-	d, bad := decodeData(t, b)
-	if bad == nil {
-		bad = checkData(d)
-	}
-	if bad != nil {
-		return nil, bad
-	}
-	return d, nil
-}
-
 func decode(payload []byte) (Event, *Error) {
 	if len(payload) > MaxPayload {
 		return Event{}, wrong("event", "longer than "+strconv.Itoa(MaxPayload)+" bytes")

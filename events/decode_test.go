@@ -1,7 +1,6 @@
 package events_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -9,8 +8,6 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/stretchr/testify/require"
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
@@ -472,36 +469,6 @@ func TestIsBinaryMode(t *testing.T) {
 	checkError(t, events.ErrBinaryMode)
 }
 
-// The store reads its own data with the same checks (promise 4).
-func TestDecodeData(t *testing.T) {
-	entry := eventstest.Entries(1, 1)[0]
-	good := string(events.AppendData(nil, entry))
-	for _, c := range []struct {
-		typ           events.Type
-		data, problem string
-	}{
-		{events.TypeListed, good, ""},
-		{events.TypeVerified, good, ""},
-		{"registry.entry", good, `type: unknown type "registry.entry"`},
-		{events.TypeListed, "", "event: not JSON: ends too early"},
-		{events.TypeListed, "null", "data.list: missing"},
-		{events.TypeListed, good + "x", "event: not JSON"},
-		{events.TypeListed, strings.Replace(good, `"e0`, `"e.0`, 1), "data.entryId: must be"},
-		{events.TypeListed, strings.Replace(good, `{`, `{"x":"\u0000",`, 1), "data: contains NUL"},
-		{events.TypeListed, strings.Replace(good, `{`, `{"list":"legit",`, 1), "event: an object has the same member twice"},
-		{events.TypeViewsCounted, good, "data.views: missing"},
-	} {
-		d, err := events.DecodeData(c.typ, []byte(c.data))
-		if (c.problem == "") != (err == nil) || (err != nil && !strings.HasPrefix(err.Error(), c.problem)) {
-			t.Errorf("%s %s: got %v, want %s", c.typ, clip(c.data), err, c.problem)
-		}
-		if err == nil && d != events.Data(entry) {
-			t.Errorf("got %v", d)
-		}
-		checkError(t, err)
-	}
-}
-
 // Whatever comes in, decoding ends without a panic in an event that survives its own
 // encoding, or in an error that fits a header (promise 8).
 func FuzzDecode(f *testing.F) {
@@ -526,27 +493,6 @@ func FuzzDecode(f *testing.F) {
 		}
 		if back, err := events.DecodeMessage(subject, again); err != nil || back != e {
 			t.Errorf("decoded %v, encoded and decoded %v, %v", e, back, err)
-		}
-	})
-}
-
-// The store's data is read as carefully as the stream's.
-func FuzzDecodeData(f *testing.F) {
-	for _, s := range []string{entryJSON, delistedJSON, viewsJSON, donationJSON, removedJSON} {
-		e, err := events.Decode([]byte(s))
-		require.NoError(f, err)
-		f.Add(string(e.Type), events.AppendData(nil, e.Data))
-	}
-	f.Fuzz(func(t *testing.T, typ string, b []byte) {
-		d, err := events.DecodeData(events.Type(typ), b)
-		checkError(t, err)
-		if err != nil {
-			return
-		}
-		canonical := events.AppendData(nil, d)
-		back, err := events.DecodeData(events.Type(typ), canonical)
-		if err != nil || back != d || !bytes.Equal(canonical, events.AppendData(nil, back)) {
-			t.Errorf("%s, then %s: %v", b, canonical, err)
 		}
 	})
 }

@@ -29,12 +29,8 @@ func Encode(e Event) ([]byte, error) {
 	return w.b, nil
 }
 
-// AppendData appends only the data to dst, one text for one value: the digest hashes it, the store
-// saves it, Compare orders by it, and DecodeData reads it. The time of a removal is not in it. d must
-// be valid (Validate); otherwise it appends nothing, or JSON that DecodeData refuses.
-//
-// A member that older events lack is omitted at its zero value, so that their texts, and with them
-// all digests, do not change.
+// AppendData appends only the data to dst, one text for one value: digests and ties rest on it. d must be
+// valid (Validate); otherwise it appends nothing, or JSON that Decode refuses.
 func AppendData(dst []byte, d Data) []byte {
 	w := writer{dst}
 	w.data(d)

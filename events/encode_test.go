@@ -30,11 +30,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatalf("wrote %#v, read %#v", e, back)
 		}
 		canonical := events.AppendData(nil, e.Data)
-		data, err := events.DecodeData(e.Type, canonical)
-		if err != nil || data != e.Data {
-			t.Fatalf("canonical %s: %v", canonical, err)
-		}
-		if !bytes.Contains(payload, canonical) || !bytes.Equal(canonical, events.AppendData(nil, data)) {
+		if !bytes.Contains(payload, canonical) || !bytes.Equal(canonical, events.AppendData(nil, back.Data)) {
 			t.Fatal("canonical data is not one text for one value")
 		}
 	})

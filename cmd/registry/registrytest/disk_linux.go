@@ -64,12 +64,3 @@ func (d *Disk) Fill(room int64) error {
 
 // Free takes away what Fill left.
 func (d *Disk) Free() error { return os.Remove(d.filler()) }
-
-// ReadOnly makes the disk read-only, as it is shown, or writable again.
-func (d *Disk) ReadOnly(is bool) error {
-	flags := uintptr(sys.MS_REMOUNT | sys.MS_BIND)
-	if is {
-		flags |= sys.MS_RDONLY
-	}
-	return sys.Mount("", d.shown, "", flags, "")
-}

@@ -117,22 +117,3 @@ func (r *Readers) judge(question string, own bool, seen uint64, a Answer, err er
 	}
 	return max(seen, sequence)
 }
-
-// Fill asks every question in every coding, twice: from then on the server has cached all that it
-// can.
-func (r *Readers) Fill(ctx context.Context) error {
-	client := NewClient(true)
-	defer client.CloseIdleConnections()
-	for range 2 {
-		for _, question := range r.Questions {
-			for _, coding := range Codings() {
-				a, err := AskBy(ctx, client, r.Base+question, http.Header{"Accept-Encoding": {coding}})
-				if ctx.Err() != nil {
-					return ctx.Err()
-				}
-				r.judge(question, false, r.Last(), a, err) // it has everything
-			}
-		}
-	}
-	return nil
-}
