@@ -118,7 +118,7 @@ func (s *Site) answer(p *CheckPage) (v checkView, err error) {
 	// What to do next.
 	v.Class, v.Server = v.Verdict.Class, areServers(&p.Verdict)
 	byID := p.Verdict.Reason == verdict.ByID
-	v.ByID = byID || slices.ContainsFunc(p.Verdict.Findings, func(f verdict.Finding) bool { return f.IsID() })
+	v.ByID = byID || slices.ContainsFunc(p.Verdict.Findings, func(f verdict.Finding) bool { return f.Kind == verdict.ID })
 	if !v.ByID || p.Verdict.Reason == verdict.OneDigitOff || p.Verdict.Value == verdict.TrustedName {
 		v.AskID = &askID{Keep: p.Asked, Server: v.Server}
 		if p.Verdict.Value == verdict.Unchecked { // other text would hide the answer to the id
@@ -158,8 +158,8 @@ func (s *Site) findings(v *verdict.Verdict, only *entry) (all []finding, err err
 	}
 
 	for _, f := range found[:min(len(found), maxFindings)] {
-		one := finding{Text: f.Text, IsID: f.IsID(), Says: saysOf(&f), Class: "none"}
-		if !f.IsID() {
+		one := finding{Text: f.Text, IsID: f.Kind == verdict.ID, Says: saysOf(&f), Class: "none"}
+		if f.Kind != verdict.ID {
 			one.Text = shownName(f.Text)
 		}
 		if gravity := gravest(f.Rows); gravity < ungraded {

@@ -13,7 +13,7 @@ import (
 
 // The bounds of a text and of an id.
 const (
-	MaxText   = 300 // code points that are read for more than ids
+	MaxText   = 300 // code points; of a longer text only the ids and addresses are looked up
 	maxWords  = 6   // of a name within a longer text
 	minDigits = 15  // of an id
 	maxDigits = 20
@@ -21,27 +21,21 @@ const (
 	maxNumber = 64 // code points of the number of a report, or of a chat id
 )
 
-// text is what somebody pasted, in its literal forms and in its readings.
+// text is a pasted text, in its literal forms and in its readings.
 type text struct {
 	whole string // both fields, a line each
-	id    string // the whole text is this id
-	names []string
 
-	ids   []string // in the text: rule 1
-	pages []page   // of entries
+	// The literal forms.
+	id    string     // the id that the whole text is, or ""
+	names []string   // the whole text as a literal name
+	ids   []string   // in the text: rule 1
+	pages [][]string // the addresses of entries' pages: the address, the list, the entry's id
 
-	maybe  []string // ids: every other grouping of digits
-	words  []string // that may be the number of a report or an old chat id; and the whole text
-	blanks []string // words that cannot be seen
-	runs   []run    // of words, the longest first
-	near   []string // one digit off id
-}
-
-// page is the address of the page of an entry.
-type page struct {
-	text string
-	list events.List
-	id   string
+	// The readings.
+	groupings []string // of digits, other than ids
+	words     []string // the whole text and every word with a digit: numbers of reports, and old chat ids
+	blanks    []string // invisible words, as literal names
+	runs      []run    // the longest first
 }
 
 // run is a run of words in a reading.
@@ -53,9 +47,9 @@ type run struct {
 	from, to int // in the reading
 }
 
-// isWithin reports whether a run is a part of another.
-func (r run) isWithin(o run) bool {
-	return r.reading == o.reading && o.from <= r.from && r.to <= o.to && r.to-r.from < o.to-o.from
+// isWithin reports whether r is a part of other.
+func (r run) isWithin(other run) bool {
+	return r.reading == other.reading && other.from <= r.from && r.to <= other.to && r.to-r.from < other.to-other.from
 }
 
 var (
@@ -66,63 +60,59 @@ var (
 	digits   = regexp.MustCompile(`\d+`)
 	digitRun = regexp.MustCompile(`\d(?:[\s\pZ\x{85}._,/-]*\d)*`) // digits and separators
 	letters  = regexp.MustCompile(`\pL+`)
-	number   = regexp.MustCompile(`[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*`)
+
+	number = regexp.MustCompile(`[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*`)
+	joined = regexp.MustCompile(`[^\s\v\x{85}\pZ,;:()"'„”“<>]+`) // a number, and what is joined to it
 )
 
-// read reads the fields of the page.
-func read(search, id string) (t text) {
-	t.whole = strings.TrimSpace(strings.TrimSpace(search) + "\n" + strings.TrimSpace(id))
-	typed := asciiDigits(t.whole)
-	t.ids = idsIn(typed)
-	t.pages = pagesIn(t.whole)
-	if utf8.RuneCountInString(t.whole) > MaxText {
-		t.maybe = groupingsIn(typed)
+// readText reads the fields of the page.
+func readText(search, id string) text {
+	whole := strings.TrimSpace(strings.TrimSpace(search) + "\n" + strings.TrimSpace(id))
+	typed := withASCIIDigits(whole)
+	t := text{whole: whole, ids: idsIn(typed), groupings: groupingsIn(typed), pages: entryPath.FindAllStringSubmatch(whole, -1)}
+	length := utf8.RuneCountInString(whole)
+	if length > MaxText {
 		return t
 	}
 
-	// The literal forms.
-	t.id = wholeID(t.whole)
-	t.near = oneDigitOff(t.id)
-	t.names = slices.Compact([]string{lookalike.Literal(t.whole), lookalike.Literal(strings.TrimPrefix(t.whole, "@"))})
+	t.id = wholeID(whole)
+	t.names = slices.Compact([]string{lookalike.Literal(whole), lookalike.Literal(strings.TrimPrefix(whole, "@"))})
 
-	// The readings: as it was typed, and without entities, escapes and what is invisible.
-	plain := lookalike.Visible(lookalike.Unescaped(t.whole))
-	t.maybe = append(groupingsIn(typed), groupingsIn(asciiDigits(plain))...)
-	if utf8.RuneCountInString(t.whole) <= maxNumber {
-		t.words = append(t.words, t.whole)
+	// It is read as typed, and as meant: without entities, escapes and invisible characters.
+	meant := withASCIIDigits(lookalike.Visible(lookalike.Unescaped(whole)))
+	t.groupings = distinct(append(t.groupings, groupingsIn(meant)...))
+	t.groupings = slices.DeleteFunc(t.groupings, func(id string) bool { return slices.Contains(t.ids, id) })
+	if length <= maxNumber {
+		t.words = append(t.words, whole)
 	}
-	for _, reading := range []string{t.whole, typed, asciiDigits(plain)} { // digits of another script end a number, or belong to it
-		t.words = append(t.words, wordsIn(reading)...)
-	}
-	b := runsBuilder{t: &t, cores: map[string]lookalike.Keys{}, known: map[lookalike.Keys]bool{}}
-	b.add(0, t.whole)
-	b.add(1, asciiDigits(plain))
-	slices.SortStableFunc(t.runs, func(a, b run) int { return (b.to - b.from) - (a.to - a.from) })
-
-	t.maybe = slices.DeleteFunc(distinct(t.maybe), func(id string) bool { return slices.Contains(t.ids, id) })
-	t.words, t.blanks = distinct(t.words), distinct(t.blanks)
+	// Digits of another script end a number, or belong to it.
+	t.words = distinct(slices.Concat(t.words, numbersIn(whole), numbersIn(typed), numbersIn(meant)))
+	t.runs, t.blanks = runsIn(whole, meant)
 	return t
 }
 
-func distinct(all []string) (kept []string) {
-	seen := map[string]bool{}
-	for _, s := range all {
-		if !seen[s] {
-			seen[s] = true
-			kept = append(kept, s)
+// distinct returns the elements of all, each once.
+func distinct[E comparable](all []E) (kept []E) {
+	seen := map[E]bool{}
+	for _, e := range all {
+		if !seen[e] {
+			seen[e] = true
+			kept = append(kept, e)
 		}
 	}
 	return kept
 }
 
-// asciiDigits returns a text with the digits of any script as 0 to 9.
-func asciiDigits(text string) string {
+// withASCIIDigits returns a text with the digits of any script as 0 to 9.
+func withASCIIDigits(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < utf8.RuneSelf || !unicode.Is(unicode.Nd, r) {
 			return r
 		}
+
+		// Scripts have their digits in tens, some next to each other.
 		zero := r
-		for unicode.Is(unicode.Nd, zero-1) { // scripts have their digits in tens, some next to each other
+		for unicode.Is(unicode.Nd, zero-1) {
 			zero--
 		}
 		return '0' + (r-zero)%10
@@ -134,8 +124,9 @@ func isID(digits string) bool { return len(digits) >= minDigits && len(digits) <
 // wholeID returns the id that the whole text is, or "".
 func wholeID(text string) string {
 	id, ok := events.ReadChatID(text)
-	if plain := strings.ReplaceAll(text, " ", ""); plain != text && text == inFours(plain) {
-		id, ok = plain, true
+	if compact := strings.ReplaceAll(text, " ", ""); compact != text && text == inFours(compact) {
+		id = compact
+		ok = true
 	}
 	if !ok || !isID(id) || strings.Trim(id, "0123456789") != "" {
 		return ""
@@ -155,9 +146,11 @@ func inFours(id string) string {
 // isBeside reports whether the whole text is an id before or after a name, with white space and at most one separator
 // between them.
 func (t *text) isBeside(id, name string) bool {
+	want := lookalike.Literal(name)
 	isName := func(s string) bool {
-		return lookalike.Literal(s) == lookalike.Literal(name) || lookalike.Literal(strings.TrimPrefix(s, "@")) == lookalike.Literal(name)
+		return lookalike.Literal(s) == want || lookalike.Literal(strings.TrimPrefix(strings.TrimSpace(s), "@")) == want
 	}
+
 	forms := []string{id, inFours(id), "<@" + id + ">", "<@!" + id + ">"}
 	for _, form := range address.FindAllString(t.whole, -1) {
 		if wholeID(form) == id {
@@ -166,17 +159,13 @@ func (t *text) isBeside(id, name string) bool {
 	}
 
 	for _, form := range forms {
-		if rest, ok := strings.CutPrefix(t.whole, form); ok {
-			name := strings.TrimLeftFunc(rest, unicode.IsSpace)
-			separator, size := utf8.DecodeRuneInString(name)
-			if name != rest && isName(name) || isSeparator(separator) && isName(strings.TrimSpace(name[size:])) {
+		after, isFirst := strings.CutPrefix(t.whole, form)
+		before, isLast := strings.CutSuffix(t.whole, form)
+		for _, separator := range []string{"", ",", ":", ";", "|", "/", "–"} {
+			if rest, ok := strings.CutPrefix(strings.TrimSpace(after), separator); isFirst && ok && rest != after && isName(rest) {
 				return true
 			}
-		}
-		if rest, ok := strings.CutSuffix(t.whole, form); ok {
-			name := strings.TrimRightFunc(rest, unicode.IsSpace)
-			separator, size := utf8.DecodeLastRuneInString(name)
-			if name != rest && isName(name) || isSeparator(separator) && isName(strings.TrimSpace(name[:len(name)-size])) {
+			if rest, ok := strings.CutSuffix(strings.TrimSpace(before), separator); isLast && ok && rest != before && isName(rest) {
 				return true
 			}
 		}
@@ -184,56 +173,38 @@ func (t *text) isBeside(id, name string) bool {
 	return false
 }
 
-func isSeparator(r rune) bool { return strings.ContainsRune(",:;|/–", r) }
-
 // idsIn returns the ids whose digits stand together, or are all of a run of digits and separators.
 func idsIn(text string) (ids []string) {
 	for _, run := range digitRun.FindAllString(place.ReplaceAllString(text, "x"), -1) {
-		all := digits.FindAllString(run, -1)
-		for _, id := range append(all, strings.Join(all, "")) {
-			if isID(id) && !slices.Contains(ids, id) {
-				ids = append(ids, id)
-			}
-		}
+		groups := digits.FindAllString(run, -1)
+		ids = append(ids, groups...)
+		ids = append(ids, strings.Join(groups, ""))
 	}
-	return ids
+	return distinct(slices.DeleteFunc(ids, func(id string) bool { return !isID(id) }))
 }
 
 // groupingsIn returns every grouping of digits that no letter parts and that is as long as an id.
 func groupingsIn(text string) (ids []string) {
 	for _, part := range letters.Split(place.ReplaceAllString(text, "x"), -1) {
 		groups := digits.FindAllString(part, -1)
-		all, from := strings.Join(groups, ""), 0
-		for i, first := range groups {
-			to := from
-			for _, group := range groups[i:] {
-				if to += len(group); to-from > maxDigits {
-					break
-				}
-				if to-from >= minDigits {
-					ids = append(ids, all[from:to])
+		for from := range groups {
+			id := ""
+			for to := from; to < len(groups) && len(id) <= maxDigits; to++ {
+				id += groups[to]
+				if isID(id) {
+					ids = append(ids, id)
 				}
 			}
-			from += len(first)
 		}
 	}
 	return distinct(ids)
 }
 
-// pagesIn returns the addresses of entries' pages.
-func pagesIn(text string) (pages []page) {
-	for _, m := range entryPath.FindAllStringSubmatch(text, -1) {
-		pages = append(pages, page{m[0], events.List(m[1]), m[2]})
-	}
-	return pages
-}
-
-// wordsIn returns the words with a digit, which may be the number of a report or a chat id of another form: with and
-// without what joins them to others.
-func wordsIn(text string) (words []string) {
+// numbersIn returns the words with a digit, which may be the number of a report or an old chat id: as far as marks, and as
+// far as white space.
+func numbersIn(text string) (words []string) {
 	text = place.ReplaceAllString(text, " ")
-	joined := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",;:()\"'„”“<>", r) })
-	for _, word := range append(joined, number.FindAllString(text, -1)...) {
+	for _, word := range append(joined.FindAllString(text, -1), number.FindAllString(text, -1)...) {
 		word = strings.TrimRight(word, ".!?")
 		if strings.ContainsAny(word, "0123456789") && utf8.RuneCountInString(word) <= maxNumber {
 			words = append(words, word)
@@ -242,85 +213,83 @@ func wordsIn(text string) (words []string) {
 	return words
 }
 
-// runsBuilder collects the runs of words of a text.
-type runsBuilder struct {
-	t     *text
-	cores map[string]lookalike.Keys // of words
-	known map[lookalike.Keys]bool   // of runs
+// A text has words in three ways. Dots, dashes and underscores join words. Names of marks end at white space, commas and
+// quotes. Any mark parts words, but a word alone is then no name.
+var wordings = []struct {
+	word  *regexp.Regexp
+	least int // words of a run
+}{
+	{regexp.MustCompile(`[\pL\pN\pM._-]+`), 1},
+	{regexp.MustCompile(`[^\s\v\x{85}\pZ,;:()"'„”“]+`), 1},
+	{regexp.MustCompile(`[\pL\pN\pM]+`), 2},
 }
 
-// add adds the runs of a reading: of the words between any marks but dots, dashes and underscores; of those between
-// white space, commas and quotes, for names of marks; and of those between any marks, except that what a dot, a dash or
-// an underscore joins to a word is no name alone.
-func (b *runsBuilder) add(reading int, text string) {
-	apart := func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`,;:()"'„”“`, r) }
-	isMark := func(r rune) bool { return !lookalike.IsWordly(r) }
-	loose := func(r rune) bool { return isMark(r) && !strings.ContainsRune("._-", r) }
-
-	b.addRuns(reading, text, wordsBetween(text, loose), 1)
-	b.addRuns(reading, text, wordsBetween(text, apart), 1)
-	b.addRuns(reading, text, wordsBetween(text, isMark), 2)
-}
-
-// wordsBetween returns where the words of a text begin and end.
-func wordsBetween(text string, apart func(rune) bool) (words [][2]int) {
-	from := -1
-	for at, r := range text + " " {
-		switch isApart := apart(r); {
-		case isApart && from >= 0:
-			words = append(words, [2]int{from, at})
-			from = -1
-		case !isApart && from < 0:
-			from = at
-		}
-	}
-	return words
-}
-
-// addRuns adds every run of at least least and at most maxWords words. Longer names may be all words, all of a line, or
-// all from the beginning or to the end, beside something else.
-func (b *runsBuilder) addRuns(reading int, text string, words [][2]int, least int) {
-	// The cores of all words, one after the other, and where those of each word begin. A run has a part of them.
-	var shapes, folds strings.Builder
-	begins := make([]struct{ shape, fold int }, len(words)+1)
-	isBreak := make([]bool, len(words)+1) // between lines
-	for i, at := range words {
-		core := b.coreOf(text[at[0]:at[1]])
-		shapes.WriteString(core.Shape)
-		folds.WriteString(core.Folded)
-		begins[i+1].shape, begins[i+1].fold = shapes.Len(), folds.Len()
-		isBreak[i] = i == 0 || strings.Contains(text[words[i-1][1]:at[0]], "\n")
-	}
-	isBreak[len(words)] = true
-
-	for n := len(words); n >= least; n-- {
-		for from := 0; from+n <= len(words); from++ {
-			to := from + n
-			if n > maxWords && from > 0 && to < len(words) && !(isBreak[from] && isBreak[to]) {
-				continue
+// runsIn returns the runs of words of the readings, each core once and the longest first, and the invisible words.
+func runsIn(readings ...string) (runs []run, blanks []string) {
+	cores := map[string]lookalike.Keys{} // of words
+	known := map[lookalike.Keys]bool{{}: true}
+	for i, reading := range readings {
+		for _, wording := range wordings {
+			words := wording.word.FindAllStringIndex(reading, -1)
+			var shapes, folds pieces
+			for _, at := range words {
+				word := reading[at[0]:at[1]]
+				if _, ok := cores[word]; !ok {
+					cores[word] = lookalike.Core(word)
+				}
+				if cores[word] == (lookalike.Keys{}) {
+					blanks = append(blanks, lookalike.Literal(word))
+				}
+				shapes.add(cores[word].Shape)
+				folds.add(cores[word].Folded)
 			}
-			core := lookalike.Keys{Shape: shapes.String()[begins[from].shape:begins[to].shape], Folded: folds.String()[begins[from].fold:begins[to].fold]}
-			if core == (lookalike.Keys{}) || b.known[core] {
-				continue
+
+			// A name of many words is all of the text, its beginning, its end, or whole lines.
+			for n := len(words); n >= wording.least; n-- {
+				for from := range len(words) - n + 1 {
+					to := from + n
+					if n > maxWords && from > 0 && to < len(words) && !areLines(reading, words, from, to) {
+						continue
+					}
+					core := lookalike.Keys{Shape: shapes.join(from, to), Folded: folds.join(from, to)}
+					if known[core] {
+						continue
+					}
+
+					known[core] = true
+					first := words[from][0]
+					last := words[to-1][1]
+					runs = append(runs, run{reading[first:last], core, n == len(words), i, first, last})
+				}
 			}
-			b.known[core] = true
-			first, last := words[from][0], words[to-1][1]
-			b.t.runs = append(b.t.runs, run{text[first:last], core, n == len(words), reading, first, last})
 		}
 	}
+
+	slices.SortStableFunc(runs, func(a, b run) int { return (b.to - b.from) - (a.to - a.from) })
+	return runs, distinct(blanks)
 }
 
-// coreOf returns the core of a word. A word without one is invisible.
-func (b *runsBuilder) coreOf(word string) lookalike.Keys {
-	core, ok := b.cores[word]
-	if !ok {
-		core = lookalike.Core(word)
-		b.cores[word] = core
-		if core == (lookalike.Keys{}) {
-			b.t.blanks = append(b.t.blanks, lookalike.Literal(word))
-		}
+// pieces are pieces of a text: joining some costs nothing, and a hostile text has thousands of runs.
+type pieces struct {
+	text   string
+	starts []int
+}
+
+func (p *pieces) add(s string) {
+	p.starts = append(p.starts, len(p.text))
+	p.text += s
+}
+
+func (p *pieces) join(from, to int) string {
+	if to == len(p.starts) {
+		return p.text[p.starts[from]:]
 	}
-	return core
+	return p.text[p.starts[from]:p.starts[to]]
+}
+
+// areLines reports whether a line ends before a run of words, and at its end.
+func areLines(text string, words [][]int, from, to int) bool {
+	return strings.Contains(text[words[from-1][1]:words[from][0]], "\n") && strings.Contains(text[words[to-1][1]:words[to][0]], "\n")
 }
 
 // oneDigitOff returns the ids that differ by one digit, changed, missing or too much, or by two that are swapped.
@@ -328,19 +297,22 @@ func oneDigitOff(id string) (near []string) {
 	if len(id) < minIssued {
 		return nil
 	}
+
 	for i := range len(id) + 1 {
-		for d := byte('0'); d <= '9'; d++ {
-			near = append(near, id[:i]+string(d)+id[i:])
-			if i < len(id) && d != id[i] {
-				near = append(near, id[:i]+string(d)+id[i+1:])
+		before := id[:i]
+		after := id[i:]
+		for _, d := range "0123456789" {
+			near = append(near, before+string(d)+after)
+			if after != "" {
+				near = append(near, before+string(d)+after[1:])
 			}
 		}
-		if i < len(id) {
-			near = append(near, id[:i]+id[i+1:])
+		if after != "" {
+			near = append(near, before+after[1:])
 		}
-		if i > 0 && i < len(id) && id[i] != id[i-1] {
-			near = append(near, id[:i-1]+id[i:i+1]+id[i-1:i]+id[i+1:])
+		if len(after) > 1 {
+			near = append(near, before+after[1:2]+after[:1]+after[2:])
 		}
 	}
-	return near
+	return slices.DeleteFunc(near, func(other string) bool { return other == id })
 }

@@ -1,8 +1,6 @@
-// Package verdict decides what the person check says of a text that somebody pasted: one of seven values, with a
-// reason and what was found. Frightened people act on it, so no order of loops and no line of a template may decide
-// whether somebody is accused or vouched for. Start with Check.
-//
-// The first rule that holds decides:
+// Package verdict decides the answer of the person check to a pasted text: one of seven values, with a reason and the
+// entries that were found. Frightened people act on it, so no order of loops and no line of a template may decide whether
+// somebody is accused or vouched for. The first rule that holds decides:
 //
 //	1  accused, risk  the id or the page of an accused is in the text; or the whole text is their chat id or the
 //	                  number of their report, and no trusted person's name
@@ -14,8 +12,11 @@
 //	6  none           the whole text is one id of 17 to 20 digits, on no list and not one digit off a listed one
 //	7  unchecked      everything else
 //
-// Rules 2, 3, 4 and 6 read nothing into a text: the whole text is an id or a name. Readings (text.go) can only warn, so
-// a better one can be added at any time. A name is never cleared, since anybody can take another one.
+// Rules 2, 3, 4 and 6 read nothing into a text: the whole text is an id or a name. Readings can only warn, so a better
+// one can be added at any time. A name is never cleared, since anybody can take another one.
+//
+// Start with [Check]. text.go reads a text: its literal forms for rules 1 to 4 and 6, and its readings for rule 5.
+// verdict.go looks all of them up in one view, and has the rules.
 package verdict
 
 import (
@@ -66,7 +67,7 @@ type Verdict struct {
 	Value    Value
 	Reason   Reason
 	Rows     []*readmodel.Row // the entries that decided rules 1 to 4
-	Findings []Finding        // what was found, each entry once: ids first, then the longest words
+	Findings []Finding        // each entry once: ids first, then the longest words
 	Alone    string           // the id in a caution, to be checked alone, or ""
 }
 
@@ -74,7 +75,7 @@ type Verdict struct {
 type Finding struct {
 	Text string
 	Kind Kind
-	Rows []*readmodel.Row // none for an id that is on no list
+	Rows []*readmodel.Row // empty for an id that is on no list
 }
 
 // Kind says how a part of a text points to entries.
@@ -87,9 +88,6 @@ const (
 	Name
 )
 
-// IsID reports whether the finding is an id.
-func (f *Finding) IsID() bool { return f.Kind == ID }
-
 // Finder finds entries. A *readmodel.View is one.
 type Finder interface {
 	Who(ctx context.Context, q *readmodel.Question) (readmodel.Answer, error)
@@ -98,23 +96,26 @@ type Finder interface {
 
 // Check decides. search and id are the fields of the page, which are one text. Its only error is ctx's.
 func Check(ctx context.Context, in Finder, search, id string) (Verdict, error) {
-	d := decision{text: read(search, id)}
-	if err := d.find(ctx, in); err != nil {
+	t := readText(search, id)
+	f, err := find(ctx, in, t)
+	if err != nil {
 		return Verdict{}, err
 	}
 
-	for _, holds := range []func() bool{d.accusedByID, d.trusted, d.accusedByName, d.trustedName, d.caution, d.none} {
-		if holds() {
-			d.list()
-			return d.v, nil
-		}
+	v := f.decide()
+	if v.Value != None {
+		return v, nil
 	}
-	d.v.Value = Unchecked
-	return d.v, nil
+	near, err := in.Who(ctx, &readmodel.Question{IDs: oneDigitOff(t.id)})
+	if len(slices.Concat(near.IDs...)) > 0 {
+		v.Value = Unchecked
+		v.Reason = OneDigitOff
+	}
+	return v, err
 }
 
-// decision is a verdict in the making: a text, and what was found of it.
-type decision struct {
+// found is a text, and the entries that its parts point to.
+type found struct {
 	text text
 
 	ids     map[string][]*readmodel.Row // by chat id
@@ -123,223 +124,205 @@ type decision struct {
 	named   []*readmodel.Row            // whose literal name is the whole text
 	blank   []*readmodel.Row            // whose literal name is an invisible word
 	alike   [][]*readmodel.Row          // of text.runs
-	near    bool                        // somebody has an id of text.near
 
 	moreNamed, moreAlike bool // there are more than were read
-
-	v Verdict
 }
 
-// find looks up, at once, all that the text may point to.
-func (d *decision) find(ctx context.Context, in Finder) error {
-	t := &d.text
-	q := readmodel.Question{IDs: slices.Concat(t.ids, t.maybe, t.words, t.near), Numbers: t.words, Literals: slices.Concat(t.names, t.blanks)}
-	for _, run := range t.runs {
-		q.Cores = append(q.Cores, run.core)
+// find looks up all parts of a text at once.
+func find(ctx context.Context, in Finder, t text) (*found, error) {
+	q := readmodel.Question{
+		IDs:      slices.Concat(t.ids, t.groupings, t.words),
+		Numbers:  t.words,
+		Literals: slices.Concat(t.names, t.blanks),
+	}
+	for _, r := range t.runs {
+		q.Cores = append(q.Cores, r.core)
 	}
 	a, err := in.Who(ctx, &q)
 	if err != nil {
-		return err
+		return nil, err
 	}
 
-	d.ids, d.numbers = map[string][]*readmodel.Row{}, map[string][]*readmodel.Row{}
-	known := len(q.IDs) - len(t.near)
-	for i, id := range q.IDs[:known] {
-		d.ids[id] = a.IDs[i]
+	f := &found{text: t, ids: map[string][]*readmodel.Row{}, numbers: map[string][]*readmodel.Row{}, alike: a.Cores, moreNamed: a.MoreLiterals, moreAlike: a.MoreCores}
+	for i, id := range q.IDs {
+		f.ids[id] = a.IDs[i]
 	}
-	d.near = slices.ContainsFunc(a.IDs[known:], func(rows []*readmodel.Row) bool { return len(rows) > 0 })
 	for i, number := range q.Numbers {
-		d.numbers[number] = a.Numbers[i]
+		f.numbers[number] = a.Numbers[i]
 	}
-	for _, page := range t.pages {
-		d.pages = append(d.pages, in.Entry(page.list, page.id))
+	for _, m := range t.pages {
+		f.pages = append(f.pages, in.Entry(events.List(m[1]), m[2]))
 	}
-	d.named, d.blank = slices.Concat(a.Literals[:len(t.names)]...), slices.Concat(a.Literals[len(t.names):]...)
-	d.alike, d.moreNamed, d.moreAlike = a.Cores, a.MoreLiterals, a.MoreCores
-	return nil
+	f.named = slices.Concat(a.Literals[:len(t.names)]...)
+	f.blank = slices.Concat(a.Literals[len(t.names):]...)
+	return f, nil
 }
 
-func accused(r *readmodel.Row) bool { return r.List() != events.Legit }
-func trusted(r *readmodel.Row) bool { return r.List() == events.Legit }
+func isAccused(r *readmodel.Row) bool { return r.List() != events.Legit }
+func isTrusted(r *readmodel.Row) bool { return r.List() == events.Legit }
 
-// addAccused adds the accused of rows to those that decide.
-func (d *decision) addAccused(rows ...*readmodel.Row) {
-	for _, r := range rows {
-		if r != nil && accused(r) && !slices.Contains(d.v.Rows, r) {
-			d.v.Rows = append(d.v.Rows, r)
+// decide applies the rules in their order.
+func (f *found) decide() Verdict {
+	findings := f.list()
+	isOfAccused := slices.ContainsFunc(f.named, isAccused)
+	isOfTrusted := slices.ContainsFunc(f.named, isTrusted)
+
+	// Rules 1 and 2: ids.
+	if rows := f.accusedByID(); len(rows) > 0 {
+		return Verdict{Value: accuse(rows), Reason: ByID, Rows: rows, Findings: findings}
+	}
+	if rows := f.trustedByID(); len(rows) > 0 {
+		return Verdict{Value: Trusted, Reason: ByID, Rows: rows, Findings: findings}
+	}
+
+	// Rules 3 and 4: names. If there are more than were read, the others may be anybody's.
+	if isOfAccused && !isOfTrusted && !f.moreNamed && len(f.text.ids) == 0 {
+		return Verdict{Value: accuse(f.named), Reason: ByName, Rows: f.named, Findings: findings}
+	}
+	if isOfTrusted && !isOfAccused && !f.moreNamed {
+		return Verdict{Value: TrustedName, Reason: ByName, Rows: f.named, Findings: findings}
+	}
+
+	// Rule 5: anything that is somebody's.
+	if slices.ContainsFunc(findings, isListed) || f.moreNamed || f.moreAlike {
+		return Verdict{Value: Caution, Reason: f.explainCaution(findings), Findings: findings, Alone: f.idToCheckAlone(findings)}
+	}
+
+	// Rules 6 and 7: nobody. Check looks for ids one digit off.
+	if len(f.text.id) < minIssued {
+		return Verdict{Value: Unchecked}
+	}
+	return Verdict{Value: None, Reason: ByID, Findings: findings}
+}
+
+// accuse returns the value of an accusation.
+func accuse(rows []*readmodel.Row) Value {
+	if slices.ContainsFunc(rows, (*readmodel.Row).Verified) {
+		return Accused
+	}
+	return Risk
+}
+
+// accusedByID returns the accused of rule 1.
+func (f *found) accusedByID() []*readmodel.Row {
+	var rows []*readmodel.Row
+	for _, id := range f.text.ids {
+		rows = append(rows, f.ids[id]...)
+	}
+	for _, r := range f.pages {
+		if r != nil {
+			rows = append(rows, r)
 		}
 	}
-}
 
-// accuse decides for accused or risk if accused were added.
-func (d *decision) accuse(why Reason) bool {
-	if len(d.v.Rows) == 0 {
-		return false
-	}
-	d.v.Value, d.v.Reason = Risk, why
-	if slices.ContainsFunc(d.v.Rows, (*readmodel.Row).Verified) {
-		d.v.Value = Accused
-	}
-	return true
-}
-
-// accusedByID is rule 1.
-func (d *decision) accusedByID() bool {
-	for _, id := range d.text.ids {
-		d.addAccused(d.ids[id]...)
-	}
-	d.addAccused(d.pages...)
-
-	whole := d.text.whole
-	if !slices.ContainsFunc(d.named, trusted) && !d.moreNamed {
-		d.addAccused(d.ids[whole]...)
-		for _, r := range d.numbers[whole] {
+	whole := f.text.whole
+	if !slices.ContainsFunc(f.named, isTrusted) && !f.moreNamed {
+		rows = append(rows, f.ids[whole]...)
+		for _, r := range f.numbers[whole] {
 			if r.ReportID() == whole {
-				d.addAccused(r)
+				rows = append(rows, r)
 			}
 		}
 	}
-	return d.accuse(ByID)
+	return slices.DeleteFunc(distinct(rows), isTrusted)
 }
 
-// trusted is rule 2. The id may be one that the digits of a name hide: Agent 7 9900 0111 2223 3344 50.
-func (d *decision) trusted() bool {
-	for _, id := range slices.Concat(d.text.ids, d.text.maybe) {
-		owners := d.ids[id]
-		others := func(r *readmodel.Row) bool { return r.ChatID() != id }
-		if len(owners) == 0 || slices.ContainsFunc(owners, accused) || slices.ContainsFunc(d.named, others) || d.moreNamed {
+// trustedByID returns the trusted persons of rule 2. A name with digits may hide their id: "Agent 7 9900 0111 2223 3344 50".
+func (f *found) trustedByID() []*readmodel.Row {
+	for _, id := range slices.Concat(f.text.ids, f.text.groupings) {
+		owners := f.ids[id]
+		isOther := func(r *readmodel.Row) bool { return r.ChatID() != id }
+		if len(owners) == 0 || slices.ContainsFunc(owners, isAccused) || slices.ContainsFunc(f.named, isOther) || f.moreNamed {
 			continue
 		}
 
-		isOwn := func(r *readmodel.Row) bool { return d.text.isBeside(id, r.Name()) }
-		if d.text.id == id || slices.ContainsFunc(owners, isOwn) {
-			d.v.Value, d.v.Reason, d.v.Rows = Trusted, ByID, owners
-			return true
+		isBeside := func(r *readmodel.Row) bool { return f.text.isBeside(id, r.Name()) }
+		if f.text.id == id || slices.ContainsFunc(owners, isBeside) {
+			return owners
 		}
 	}
-	return false
+	return nil
 }
 
-// accusedByName is rule 3.
-func (d *decision) accusedByName() bool {
-	if len(d.text.ids) > 0 || slices.ContainsFunc(d.named, trusted) || d.moreNamed {
-		return false
-	}
-	d.addAccused(d.named...)
-	return d.accuse(ByName)
-}
-
-// trustedName is rule 4.
-func (d *decision) trustedName() bool {
-	if len(d.named) == 0 || slices.ContainsFunc(d.named, accused) || d.moreNamed {
-		return false
-	}
-	d.v.Value, d.v.Reason, d.v.Rows = TrustedName, ByName, d.named
-	return true
-}
-
-// caution is rule 5.
-func (d *decision) caution() bool {
-	d.list()
-	isSomebodys := func(f Finding) bool { return len(f.Rows) > 0 }
-	if !slices.ContainsFunc(d.v.Findings, isSomebodys) && !d.moreNamed && !d.moreAlike {
-		d.v.Findings = nil
-		return false
-	}
-	d.v.Value, d.v.Reason = Caution, d.why()
-
-	ids := slices.DeleteFunc(slices.Clone(d.v.Findings), func(f Finding) bool { return !f.IsID() || f.Text == d.text.whole })
-	if listed := slices.IndexFunc(ids, isSomebodys); listed >= 0 {
-		d.v.Alone = ids[listed].Text
-	} else if len(ids) > 0 {
-		d.v.Alone = ids[0].Text
-	}
-	return true
-}
-
-// why returns the reason of a caution.
-func (d *decision) why() Reason {
-	unlisted, names := false, false
-	for _, f := range d.v.Findings {
-		switch {
-		case f.Kind == Name:
-			names = true
-		case f.Kind == ID && len(f.Rows) == 0:
-			unlisted = true
-		case f.Kind == ID && !slices.ContainsFunc(f.Rows, accused):
-			return Beside
-		}
+// explainCaution returns the reason of a caution.
+func (f *found) explainCaution(findings []Finding) Reason {
+	isName := func(f Finding) bool { return f.Kind == Name }
+	isUnlistedID := func(f Finding) bool { return f.Kind == ID && len(f.Rows) == 0 }
+	isTrustedID := func(f Finding) bool {
+		return f.Kind == ID && len(f.Rows) > 0 && !slices.ContainsFunc(f.Rows, isAccused)
 	}
 
-	isAlike := false
-	for i, run := range d.text.runs {
-		isAlike = isAlike || run.isWhole && len(d.alike[i]) > 0
+	if slices.ContainsFunc(findings, isTrustedID) {
+		return Beside
 	}
-	switch {
-	case slices.ContainsFunc(d.named, accused) && slices.ContainsFunc(d.named, trusted):
+	if slices.ContainsFunc(f.named, isAccused) && slices.ContainsFunc(f.named, isTrusted) {
 		return Shared
-	case unlisted && names:
+	}
+	if slices.ContainsFunc(findings, isUnlistedID) && slices.ContainsFunc(findings, isName) {
 		return OtherID
-	case isAlike:
-		return Alike
+	}
+	for i, r := range f.text.runs {
+		if r.isWhole && len(f.alike[i]) > 0 {
+			return Alike
+		}
 	}
 	return InText
 }
 
-// none is rule 6, and the one reason for which it fails.
-func (d *decision) none() bool {
-	if len(d.text.id) < minIssued {
-		return false
+// idToCheckAlone returns an id that is not the whole text: a listed one, if there is any.
+func (f *found) idToCheckAlone(findings []Finding) string {
+	isElse := func(one Finding) bool { return one.Kind != ID || one.Text == f.text.whole }
+	ids := slices.DeleteFunc(slices.Clone(findings), isElse)
+	if len(ids) == 0 {
+		return ""
 	}
-	d.v.Value, d.v.Reason = None, ByID
-	if d.near {
-		d.v.Value, d.v.Reason = Unchecked, OneDigitOff
-	}
-	return true
+	return ids[max(0, slices.IndexFunc(ids, isListed))].Text
 }
 
-// list lists what was found, each entry once. Words that are a part of longer ones that are somebody's say
-// nothing of their own.
-func (d *decision) list() {
-	t := &d.text
-	d.v.Findings = nil
-	listed := map[*readmodel.Row]bool{}
+func isListed(f Finding) bool { return len(f.Rows) > 0 }
+
+// list lists the parts of the text with their entries, each entry once, and the ids of nobody.
+func (f *found) list() (findings []Finding) {
+	t := &f.text
+	known := map[*readmodel.Row]bool{}
 	add := func(text string, kind Kind, rows ...*readmodel.Row) {
-		f := Finding{Text: text, Kind: kind}
+		one := Finding{Text: text, Kind: kind}
 		for _, r := range rows {
-			if r != nil && !listed[r] {
-				listed[r] = true
-				f.Rows = append(f.Rows, r)
+			if r != nil && !known[r] {
+				known[r] = true
+				one.Rows = append(one.Rows, r)
 			}
 		}
-		if len(f.Rows) > 0 || kind == ID && len(rows) == 0 {
-			d.v.Findings = append(d.v.Findings, f)
+		if isListed(one) || kind == ID && len(rows) == 0 {
+			findings = append(findings, one)
 		}
 	}
 
-	isSomebodys := func(id string) bool { return len(d.ids[id]) > 0 }
-	maybe := slices.DeleteFunc(slices.Clone(t.maybe), func(id string) bool { return !isSomebodys(id) })
-	for _, id := range slices.Concat(t.ids, maybe) {
-		if isSomebodys(id) || len(maybe) == 0 { // else its digits are those of maybe
-			add(id, ID, d.ids[id]...)
+	// If another grouping of the digits is somebody's, the ids of nobody say nothing.
+	groupings := slices.DeleteFunc(slices.Clone(t.groupings), func(id string) bool { return len(f.ids[id]) == 0 })
+	for _, id := range slices.Concat(t.ids, groupings) {
+		if len(f.ids[id]) > 0 || len(groupings) == 0 {
+			add(id, ID, f.ids[id]...)
 		}
 	}
-	for i, page := range t.pages {
-		add(page.text, Number, d.pages[i])
+	for i, m := range t.pages {
+		add(m[0], Number, f.pages[i])
 	}
 	for _, word := range t.words {
-		add(word, Number, slices.Concat(d.ids[word], d.numbers[word])...)
+		add(word, Number, slices.Concat(f.ids[word], f.numbers[word])...)
 	}
 
-	add(t.whole, Name, d.named...)
-	if len(d.blank) > 0 {
-		add(t.blanks[0], Name, d.blank...)
+	// If a run of words is somebody's, its parts say nothing.
+	add(t.whole, Name, f.named...)
+	if len(f.blank) > 0 {
+		add(t.blanks[0], Name, f.blank...)
 	}
 	var longer []run
-	for i, run := range t.runs {
-		if len(d.alike[i]) > 0 && !slices.ContainsFunc(longer, run.isWithin) {
-			longer = append(longer, run)
-			add(run.text, Name, d.alike[i]...)
+	for i, r := range t.runs {
+		if len(f.alike[i]) > 0 && !slices.ContainsFunc(longer, r.isWithin) {
+			longer = append(longer, r)
+			add(r.text, Name, f.alike[i]...)
 		}
 	}
+	return findings
 }
