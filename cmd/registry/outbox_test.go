@@ -19,6 +19,7 @@ import (
 	"example.org/registry/cmd/registry/registrytest"
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
+	"example.org/registry/snapshots"
 )
 
 // installed skips the test, or fails it in CI, if there is no program or file that .ci/run installs.
@@ -180,13 +181,14 @@ func (o *outbox) change(draw *rand.Rand, n int) {
 func (o *outbox) same() {
 	o.t.Helper()
 	var got, want []string
-	for _, line := range strings.Split(strings.TrimSpace(o.run("export")), "\n") {
-		e, err := events.Decode([]byte(line))
-		require.NoError(o.t, err)
+	collect := func(_ uint64, e events.Event) error {
 		if d, ok := e.Data.(events.Entry); ok {
 			got = append(got, fmt.Sprint(d.List, d.EntryID, d.ChatID, d.Name, d.Verified, d.Proofs))
 		}
+		return nil
 	}
+	require.NoError(o.t, snapshots.Read(strings.NewReader(o.run("export")), func(snapshots.Header) error { return nil }, collect))
+
 	for _, row := range strings.Split(psql(o.t, o.env, "SELECT to_json(r) FROM reports r"), "\n") {
 		var r struct {
 			List, Name    string

@@ -38,7 +38,6 @@ func TestReadmeRequests(t *testing.T) {
 	requests := regexp.MustCompile(`curl 'http://localhost:8080([^']*)'`).FindAllStringSubmatch(readme(t)+page(t, "httpapi/CONTRACT.md"), -1)
 	require.Greater(t, len(requests), 10, "requests in the README and the contract")
 
-
 	for _, r := range requests {
 		status, body, err := ask(p.HTTP + r[1])
 		for deadline := time.Now().Add(time.Minute); status == http.StatusServiceUnavailable && time.Now().Before(deadline); {
