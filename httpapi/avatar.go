@@ -9,30 +9,10 @@ import (
 // avatars is the path of the pictures.
 const avatars = "/api/chat/avatar/"
 
-// isAvatar reports whether a path is that of an avatar.
+// isAvatar reports whether a path is an avatar's.
 func isAvatar(path string) bool {
 	user, ok := strings.CutPrefix(path, avatars)
 	return ok && user != "" && !strings.Contains(user, "/")
-}
-
-// avatar serves GET /api/chat/avatar/{chatUserId}, always with a picture (httpapi/CONTRACT.md#avatars). It needs no read
-// model.
-func (p *Public) avatar(x *exchange) error {
-	user := x.c.Param("chatUserId")
-	size, err := parseAvatar(user, x.query())
-	if err != nil {
-		return err
-	}
-
-	picture, err := p.upstreams.Avatar(user, size)
-	if err != nil {
-		return err
-	}
-	x.media, x.policy = picture.Type, policy{control: "public, max-age=3600"}
-	if picture.Failed {
-		x.policy = policy{control: "public, max-age=60"}
-	}
-	return x.send(picture.Bytes)
 }
 
 // defaultAvatar is the default size of an avatar, in pixels.
@@ -50,4 +30,25 @@ func parseAvatar(user, raw string) (size int, err error) {
 		p.refuse("size")
 	}
 	return size, p.err
+}
+
+// serveAvatar serves GET /api/chat/avatar/{chatUserId}, always with a picture (httpapi/CONTRACT.md#avatars). It needs no read
+// model.
+func serveAvatar(x *exchange) error {
+	user := x.c.Param("chatUserId")
+	size, err := parseAvatar(user, x.query())
+	if err != nil {
+		return err
+	}
+
+	picture, err := x.api.upstreams.Avatar(user, size)
+	if err != nil {
+		return err
+	}
+	x.media = picture.Type
+	x.cache = policy{control: "public, max-age=3600"}
+	if picture.Failed {
+		x.cache = policy{control: "public, max-age=60"}
+	}
+	return x.send(picture.Bytes)
 }

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -18,13 +19,13 @@ func TestBatchParameters(t *testing.T) {
 	for i := range many {
 		many[i] = fmt.Sprintf("1%019d", i)
 	}
-	for raw, want := range map[string][]batchID{
-		"ids=7":                                 {{"7", "7"}},
-		"x=1&ids=+7,%3C@8%3E,%209":              {{"7", "7"}, {"<@8>", "8"}, {" 9", "9"}},
-		"ids=https://discord.com/users/5,nulls": {{"https://discord.com/users/5", "5"}, {"nulls", "nulls"}},
-		"ids=" + strings.Repeat("x", 64) + ",y": {{strings.Repeat("x", 64), strings.Repeat("x", 64)}, {"y", "y"}},
+	for raw, want := range map[string][]batchResult{
+		"ids=7":                                 {{asked: "7", id: "7"}},
+		"x=1&ids=+7,%3C@8%3E,%209":              {{asked: "7", id: "7"}, {asked: "<@8>", id: "8"}, {asked: " 9", id: "9"}},
+		"ids=https://discord.com/users/5,nulls": {{asked: "https://discord.com/users/5", id: "5"}, {asked: "nulls", id: "nulls"}},
+		"ids=" + strings.Repeat("x", 64) + ",y": {{asked: strings.Repeat("x", 64), id: strings.Repeat("x", 64)}, {asked: "y", id: "y"}},
 	} {
-		if got, err := parseBatch(raw); err != nil || !slices.Equal(got, want) {
+		if got, err := parseBatch(raw); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%.80q: %v %v, want %v", raw, got, err, want)
 		}
 	}

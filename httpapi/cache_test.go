@@ -52,7 +52,7 @@ func drawQuery(t *rapid.T, v *readmodel.View) (target, want string) {
 	word := rapid.SampledFrom([]string{"", "nowy", "konto", "a"}).Draw(t, "search")
 	if word != "" && rapid.Bool().Draw(t, "check") {
 		found, _ := v.Check(ctx, readmodel.CheckQuery{Search: word})
-		return "/api/check?search=" + word, string(AppendCheck(nil, found))
+		return "/api/check?search=" + word, `{` + string(appendCheck(nil, found))
 	}
 	list := rapid.SampledFrom([]events.List{events.Scammers, events.Legit}).Draw(t, "list")
 	q := readmodel.ListQuery{List: list, Search: word, Limit: rapid.SampledFrom([]int{1, 30}).Draw(t, "limit")}
@@ -61,5 +61,5 @@ func drawQuery(t *rapid.T, v *readmodel.View) (target, want string) {
 		q.Sort, order = readmodel.Popular, "popular"
 	}
 	page, _ := v.List(ctx, q)
-	return fmt.Sprintf("/api/%s?search=%s&sort=%s&limit=%d", list, word, order, q.Limit), string(AppendPage(nil, page))
+	return fmt.Sprintf("/api/%s?search=%s&sort=%s&limit=%d", list, word, order, q.Limit), string(appendPage(nil, page))
 }

@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"example.org/registry/events/pause"
 	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/readmodel"
@@ -26,36 +24,37 @@ type feedBody struct {
 
 var feedCache = policy{control: "public, s-maxage=5"}
 
-// feed serves GET /api/changes: the position of the feed (httpapi/CONTRACT.md#changes). It has no tag, since it has the time
-// in it.
-func (p *Public) feed(x *exchange) error {
+// serveFeed serves GET /api/changes: the position of the feed (httpapi/CONTRACT.md#changes). It has no tag, since it has the
+// time in it.
+func serveFeed(x *exchange) error {
 	if err := readParams(x.query()).err; err != nil {
 		return err
 	}
-	if err := x.loadView(); err != nil {
+	view, err := x.loadView()
+	if err != nil {
 		return err
 	}
-	if x.view.Epoch() == "" {
+	if view.Epoch() == "" {
 		return errNotReached
 	}
-	sequence, _ := x.view.FeedSequence()
 	return x.sendJSON(feedCache, "", feedBody{
-		Epoch: x.view.Epoch(), Sequence: sequence, LastChange: x.view.LastChange(), AsOf: FormatTime(x.asOf),
-		Entries: CountsOf(x.view), Digest: x.view.FeedDigest().String(),
+		Epoch: view.Epoch(), Sequence: view.Sequence(), LastChange: view.LastChange(), AsOf: formatTime(x.asOf),
+		Entries: CountsOf(view), Digest: view.FeedDigest().String(),
 	})
 }
 
-// feedQuery asks for the changes after a sequence.
+// feedQuery asks for the changes of an epoch after a sequence.
 type feedQuery struct {
+	epoch string
 	since uint64
 	limit int
 	wait  time.Duration // zero does not wait for a change
 }
 
 // parseChanges reads the query string of a page of changes. It is a pure function.
-func parseChanges(raw string) (feedQuery, error) {
+func parseChanges(epoch, raw string) (feedQuery, error) {
 	p := readParams(raw)
-	var q feedQuery
+	q := feedQuery{epoch: epoch}
 	since, given := p.sequence("since")
 	q.since = since
 	q.limit = p.number("limit", 1, bounds.MaxChanges, bounds.DefaultChanges)
@@ -66,62 +65,63 @@ func parseChanges(raw string) (feedQuery, error) {
 	return q, p.err
 }
 
-// changes serves GET /api/changes/{epoch} with a page of the feed.
-func (p *Public) changes(x *exchange) error {
-	q, err := parseChanges(x.query())
+// serveChanges serves GET /api/changes/{epoch} with a page of the feed.
+func serveChanges(x *exchange) error {
+	q, err := parseChanges(x.c.Param("epoch"), x.query())
 	if err != nil {
 		return err
 	}
-	epoch := x.c.Param("epoch")
-	if err := x.loadFeed(epoch, q.since); err != nil {
+	view, err := loadFeed(x, q)
+	if err != nil {
 		return err
 	}
 
-	if q.wait > 0 {
-		x.noStore = true
-		if x.view.LastChange() <= q.since {
-			if err := p.polls.await(x.c.Request.Context(), epoch, q); err != nil {
-				return err
-			}
-			_ = http.NewResponseController(x.c.Writer).SetWriteDeadline(time.Now().Add(writeTimeout)) // the server's may have passed
-			if err := x.loadFeed(epoch, q.since); err != nil {
-				return err
-			}
+	// A page that would be empty waits for a change, maybe for longer than the server lets an answer take.
+	x.waits = x.waits || q.wait > 0
+	if q.wait > 0 && view.LastChange() <= q.since {
+		if err := x.api.polls.await(x.c.Request.Context(), q); err != nil {
+			return err
+		}
+		_ = http.NewResponseController(x.c.Writer).SetWriteDeadline(time.Now().Add(writeTimeout))
+		if view, err = loadFeed(x, q); err != nil {
+			return err
 		}
 	}
 
-	if sent, err := x.sendKnown(feedCache, x.view.FeedTag()); sent || err != nil {
+	if sent, err := x.sendKnown(feedCache, view.FeedTag()); sent || err != nil {
 		return err
 	}
-	page := x.view.Feed(q.since, q.limit, readmodel.MaxFeedPage)
-	size := sizeOfFeed(page) + sizeOfEnvelope
-	if err := x.takeMemory(size); err != nil {
+	page := view.Feed(q.since, q.limit, readmodel.MaxFeedPage)
+	body, err := x.makeBody(sizeOfFeed(&page) + len(page.Changes)*sizeOfChange)
+	if err != nil {
 		return err
 	}
-	p.polls.pages.Inc()
-	return x.send(appendFeed(make([]byte, 0, size), page))
+	x.api.metrics.feedPages.Inc()
+	return x.send(appendFeed(body, &page))
 }
 
-// loadFeed loads a state of the epoch at or after the sequence.
-func (x *exchange) loadFeed(epoch string, since uint64) error {
-	if err := x.loadView(); err != nil {
-		return err
+// sizeOfChange is room for what a change has besides its entry, in bytes.
+const sizeOfChange = 128
+
+// loadFeed loads a view of the epoch at or after the sequence.
+func loadFeed(x *exchange, q feedQuery) (*readmodel.View, error) {
+	view, err := x.loadView()
+	if err != nil {
+		return nil, err
 	}
-	if err := checkEpoch(x.view, epoch); err != nil {
-		return err
+	if err := checkEpoch(view, q.epoch); err != nil || view.Sequence() >= q.since {
+		return view, err
 	}
-	sequence, base := x.view.FeedSequence()
-	if sequence >= since {
-		return nil
+
+	view, err = x.loadViewAt(q.since)
+	if err != nil {
+		return nil, err
 	}
-	if err := x.loadViewAt(since - base); err != nil {
-		return err
-	}
-	return checkEpoch(x.view, epoch) // another stream may have replaced it
+	return view, checkEpoch(view, q.epoch) // another stream may have replaced it
 }
 
-// checkEpoch returns why a view has no feed of this epoch: it is another one's, or has none while the stream is rewound or
-// lacks states.
+// checkEpoch returns why a view has no feed of this epoch: it has another one, or none while the stream is rewound or lacks
+// states.
 func checkEpoch(view *readmodel.View, epoch string) error {
 	switch view.Epoch() {
 	case epoch:
@@ -133,83 +133,76 @@ func checkEpoch(view *readmodel.View, epoch string) error {
 }
 
 // polls tells requests that wait for a change of it. One goroutine awaits new views for all of them, so a change wakes one
-// waiter in the model. It runs until close. Any goroutine may use it.
+// waiter in the model. Any goroutine may use it.
 type polls struct {
 	reader  Reader
 	waiting places
-	pages   prometheus.Counter
+	newest  atomic.Pointer[feedState]
 
-	news    atomic.Pointer[news]
-	leaving chan struct{} // closed by drain
-	drain   func()
-	stop    context.CancelFunc // ends watch
-	running sync.WaitGroup
+	ctx   context.Context // ends all waits, and watch
+	end   context.CancelFunc
+	watch sync.WaitGroup
 }
 
-// news is the newest state of the feed, until a change comes.
-type news struct {
-	epoch  string
-	change uint64        // the last one
-	next   chan struct{} // closed when there is newer news
+// feedState is the newest state of the feed, until a change comes.
+type feedState struct {
+	epoch      string
+	lastChange uint64
+	outdated   chan struct{} // closed when there is a newer state
 }
 
-func newsOf(view *readmodel.View) *news {
-	return &news{view.Epoch(), view.LastChange(), make(chan struct{})}
+func newFeedState(view *readmodel.View) *feedState {
+	return &feedState{view.Epoch(), view.LastChange(), make(chan struct{})}
 }
 
 const (
 	// pacePerPoll times the number of polls is the least time between two changes that they are told of. It bounds the CPU
 	// time of telling them at any rate of changes (deploy/capacity.md).
 	pacePerPoll = 25 * time.Microsecond
-	// minPace bounds what watching costs without polls.
+	// minPace bounds the cost of watching without polls.
 	minPace = time.Millisecond
 	// pollView is the time between two looks at the view while no new sequence comes: a view of another stream may have a
 	// lower sequence, which Await would never report.
 	pollView = time.Second
 )
 
+// newPolls allows most requests to wait. It watches the reader until close.
 func newPolls(reader Reader, most int) *polls {
-	ctx, stop := context.WithCancel(context.Background())
-	leaving := make(chan struct{})
-	p := &polls{
-		reader: reader, waiting: newPlaces(most), leaving: leaving, drain: sync.OnceFunc(func() { close(leaving) }), stop: stop,
-		pages: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "registry_feed_pages_total", Help: "Pages of the feed that were made; those that were kept are counted once.",
-		}),
-	}
-	p.news.Store(newsOf(reader.View()))
-	p.running.Go(func() { p.watch(ctx) })
+	p := &polls{reader: reader, waiting: newPlaces(most)}
+	p.ctx, p.end = context.WithCancel(context.Background())
+	p.newest.Store(newFeedState(reader.View()))
+	p.watch.Go(p.watchChanges)
 	return p
 }
 
-// close ends all waits, then watch, and waits for it.
+// close ends all waits, and returns when nothing is watched any more.
 func (p *polls) close() {
-	p.drain()
-	p.stop()
-	p.running.Wait()
+	p.end()
+	p.watch.Wait()
 }
 
-// watch tells all polls of each change, until ctx ends.
-func (p *polls) watch(ctx context.Context) {
-	var sequence uint64
-	for ctx.Err() == nil {
-		bounded, cancel := context.WithTimeout(ctx, pollView)
-		_, _ = p.reader.Await(bounded, sequence+1)
+// watchChanges tells all polls of each change.
+func (p *polls) watchChanges() {
+	var seq uint64
+	for p.ctx.Err() == nil {
+		ctx, cancel := context.WithTimeout(p.ctx, pollView)
+		_, _ = p.reader.Await(ctx, seq+1)
 		cancel()
 
-		view, last := p.reader.View(), p.news.Load()
-		sequence = view.Sequence()
-		if view.Epoch() != last.epoch || view.LastChange() != last.change {
-			p.news.Store(newsOf(view))
-			close(last.next)
+		view := p.reader.View()
+		seq = view.Sequence()
+		known := p.newest.Load()
+		if view.Epoch() != known.epoch || view.LastChange() != known.lastChange {
+			p.newest.Store(newFeedState(view))
+			close(known.outdated)
 		}
-		pause.For(ctx, max(minPace, pacePerPoll*time.Duration(len(p.waiting))))
+		pause.For(p.ctx, max(minPace, pacePerPoll*time.Duration(len(p.waiting))))
 	}
 }
 
-// await returns when the feed of that epoch has a change after q.since, when it is another epoch's, or after q.wait. Errors:
+// await returns when the feed has a change after q.since or another epoch, after q.wait, or when the server stops. Errors:
 // errBusy, or that of ctx.
-func (p *polls) await(ctx context.Context, epoch string, q feedQuery) error {
+func (p *polls) await(ctx context.Context, q feedQuery) error {
 	if !p.waiting.enter() {
 		return errBusy
 	}
@@ -218,15 +211,16 @@ func (p *polls) await(ctx context.Context, epoch string, q feedQuery) error {
 	timer := time.NewTimer(q.wait)
 	defer timer.Stop()
 	for {
-		n := p.news.Load()
-		if n.change > q.since || n.epoch != epoch {
+		state := p.newest.Load()
+		if state.lastChange > q.since || state.epoch != q.epoch {
 			return nil
 		}
+
 		select {
-		case <-n.next:
+		case <-state.outdated:
 		case <-timer.C:
 			return nil
-		case <-p.leaving:
+		case <-p.ctx.Done():
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()

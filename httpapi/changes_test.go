@@ -25,7 +25,7 @@ func TestChangesParameters(t *testing.T) {
 		"since=%2007+&limit=1000&wait=25&x=1": {since: 7, limit: 1000, wait: 25 * time.Second},
 		"limit=&since=1&wait=":                {since: 1, limit: 500},
 	} {
-		if got, err := parseChanges(raw); err != nil || got != want {
+		if got, err := parseChanges("", raw); err != nil || got != want {
 			t.Errorf("%q: %+v %v, want %+v", raw, got, err, want)
 		}
 	}
@@ -37,7 +37,7 @@ func TestChangesParameters(t *testing.T) {
 		"since=0&wait=26": "wait", "since=0&wait=-1": "wait", "since=0&wait=1s": "wait", "since=x&wait=26": "since",
 		"since=%zz": "query", "since=0;1": "query",
 	} {
-		_, err := parseChanges(raw)
+		_, err := parseChanges("", raw)
 		if got := wrong(t, err); got != want {
 			t.Errorf("%q: %q, want %q", raw, got, want)
 		}
@@ -54,7 +54,7 @@ func (f *fixture) feedOf(t *testing.T) (body feedBody) {
 func TestFeedSummary(t *testing.T) {
 	f := serve(t)
 	before := f.feedOf(t)
-	if before.Epoch != apitest.Epoch || before.LastChange != 9 || before.AsOf != FormatTime(asOf()) {
+	if before.Epoch != apitest.Epoch || before.LastChange != 9 || before.AsOf != formatTime(asOf()) {
 		t.Errorf("%+v", before)
 	}
 	a := f.get(t, "/api/changes")

@@ -1,20 +1,26 @@
 // Package httpapi is the registry's public HTTP API: read-only, in Polish, with a site of pages for people. CONTRACT.md has
 // its rules and openapi.yaml describes its answers. It serves a [readmodel.View]; it knows neither the stream nor the store.
 //
-// Start with [Public.routes] (public.go), then one handler in lists.go, then answer.go: there is one way from a request to
-// its answer, and a handler reads from top to bottom.
+// Start with serveList in lists.go, which reads from top to bottom; then exchange.go, which has its steps.
 //
-//	public.go, documents.go, site.go              routes, documents, pages
-//	lists.go, changes.go, ranked.go, donations.go, status.go, avatar.go   handlers, each in the file of its subject
-//	params.go                                     what a request asks for
-//	health.go                                     whether, and from which state, it is answered
-//	limits.go, listener.go                        memory, turns, rates, connections
-//	answer.go, body.go, failures.go, metrics.go   how it is answered, and what is counted
+//	public.go      configuration, the table of routes
+//	lists.go       lists, checks, batches, ranges
+//	exchange.go    a request and its answer: what is known, a search in its turn, memory, the body, sending
+//	headers.go     what the headers say, and caches
+//	failures.go    the table of failures
+//	params.go      what a request asks for
+//	health.go      whether, and from which state, it is answered
+//	body.go        JSON of entries, joined
+//	limits.go      memory, turns, rates
+//	listener.go    the server's deadlines, connections
+//	metrics.go     what is counted
 //
-// It keeps promises 2, 5 and 7 of readmodel/doc.go: an answer is computed from one view, and body, Registry-Sequence and
-// ETag belong together; lists and lookups by id wait for nothing; unknown is never clean. Query strings, ids and client
-// addresses are in no log and no metric. A 304 runs no query.
+// The other handlers are in changes.go, ranked.go, donations.go, status.go, avatar.go, documents.go and site.go.
 //
-// Below it are upstream (status probes and avatars), site (pages), verdict (what the person check says) and admin (the
-// operators' listener).
+// An answer is computed from one view, and body, Registry-Sequence and ETag belong together. Lists and lookups by id wait for
+// nothing. Unknown is never clean: readiness is read before the view. A 304 runs no query. Memory is taken before a body is
+// made. Query strings, ids and client addresses are in no log and no metric.
+//
+// Below it are upstream (status probes and avatars), site (pages), verdict (the person check) and admin (the operators'
+// listener).
 package httpapi

@@ -1,9 +1,7 @@
 package httpapi
 
 import (
-	"crypto/sha256"
 	_ "embed"
-	"encoding/hex"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -26,21 +24,15 @@ func openAPI(baseURL string) []byte {
 	return []byte(strings.Replace(openAPIFile, "url: /\n", "url: "+strconv.Quote(baseURL)+"\n", 1))
 }
 
-// document returns a handler for a document that never changes.
-func document(media, cacheControl string, body []byte) handler {
-	return static(media, noPage, cacheControl, body)
-}
-
-// pageDocument returns a handler for a page that never changes and that search engines may show.
-func pageDocument(cacheControl string, body []byte) handler {
-	return static("", indexedPage, cacheControl, body)
-}
-
-func static(media string, kind page, cacheControl string, body []byte) handler {
-	sum := sha256.Sum256(body)
-	tag := hex.EncodeToString(sum[:16])
+// serveDocument returns a handler for a body that never changes: a document or, without a media type, a page that search
+// engines may show.
+func serveDocument(media, cacheControl string, body []byte) handler {
+	tag := hashTag(body)
 	return func(x *exchange) error {
-		x.media, x.page = media, kind
+		x.media = media
+		if media == "" {
+			x.page = indexedPage
+		}
 		if sent, err := x.sendKnown(policy{control: cacheControl}, tag); sent || err != nil {
 			return err
 		}
@@ -48,15 +40,19 @@ func static(media string, kind page, cacheControl string, body []byte) handler {
 	}
 }
 
-// proofs serves GET /proofs/{id} with the address of the proofs page, below base. The id is checked, so it cannot lead to
+// serveProofs serves GET /proofs/{id} with the address of the proofs page, below base. The id is checked, so it cannot lead to
 // another address.
-func proofs(base string) handler {
+func serveProofs(base string) handler {
 	return func(x *exchange) error {
 		id := x.c.Param("id")
 		if !events.IsID(id) {
 			return errNotFound
 		}
-		return x.sendRedirect(http.StatusFound, base+"/"+id)
+
+		x.cache = policy{control: "public, max-age=300"}
+		x.c.Header("Location", base+"/"+id)
+		x.write(http.StatusFound, nil)
+		return nil
 	}
 }
 
@@ -64,36 +60,35 @@ func proofs(base string) handler {
 // wants less than a year.
 const securityTxtValid = 180 * 24 * time.Hour
 
-// securityTxt serves GET /.well-known/security.txt (RFC 9116).
-func securityTxt(contact, baseURL string) handler {
+// serveSecurityText serves GET /.well-known/security.txt (RFC 9116).
+func serveSecurityText(contact, baseURL string) handler {
 	return func(x *exchange) error {
-		x.media, x.policy = plainText, policy{control: "public, max-age=3600"}
+		x.media = plainText
+		x.cache = policy{control: "public, max-age=3600"}
 		return x.send([]byte(securityText(contact, baseURL, time.Now())))
 	}
 }
 
-const plainText = "text/plain; charset=utf-8"
-
-// securityText is the file's text. Without a contact it names the mailbox that RFC 2142 reserves for
+// securityText returns the file's text. Without a contact it names the mailbox that RFC 2142 reserves for
 // this in every domain.
 func securityText(contact, baseURL string, now time.Time) string {
-	u, err := url.Parse(baseURL)
 	if contact == "" {
 		contact = "mailto:security@localhost"
-		if err == nil && u.Hostname() != "" {
+		if u, err := url.Parse(baseURL); err == nil && u.Hostname() != "" {
 			contact = "mailto:security@" + u.Hostname()
 		}
 	}
+
 	expires := now.UTC().Truncate(24 * time.Hour).Add(securityTxtValid)
 	text := fmt.Sprintf("Contact: %s\nExpires: %s\nPreferred-Languages: pl, en\n", contact, expires.Format(time.RFC3339))
 	if baseURL != "" {
-		text += "Canonical: " + strings.TrimSuffix(baseURL, "/") + "/.well-known/security.txt\n"
+		text += "Canonical: " + baseURL + "/.well-known/security.txt\n"
 	}
 	return text
 }
 
-// CheckContact rejects addresses that RFC 9116 does not allow as a contact: all but a mailto:,
-// https: or tel: address. "" is valid.
+// CheckContact rejects a contact that RFC 9116 does not allow: all but a mailto:, https: or tel: address. "" is
+// valid.
 func CheckContact(contact string) error {
 	if contact == "" {
 		return nil
@@ -102,8 +97,10 @@ func CheckContact(contact string) error {
 	if err != nil || strings.ContainsFunc(contact, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return fmt.Errorf("%q is not an address", contact)
 	}
-	known := u.Scheme == "https" && u.Host != "" || (u.Scheme == "mailto" || u.Scheme == "tel") && u.Opaque != ""
-	if !known {
+
+	isWeb := u.Scheme == "https" && u.Host != ""
+	isPersonal := (u.Scheme == "mailto" || u.Scheme == "tel") && u.Opaque != ""
+	if !isWeb && !isPersonal {
 		return fmt.Errorf("%q is not a mailto:, https: or tel: address", contact)
 	}
 	return nil

@@ -1,5 +1,7 @@
 package httpapi
 
+import "example.org/registry/httpapi/internal/bounds"
+
 // donationBody is the body of a donation's status.
 type donationBody struct {
 	ID                    string `json:"id"`
@@ -12,23 +14,35 @@ type donationBody struct {
 	UpdatedAt             string `json:"updatedAt"`
 }
 
-// donation serves GET /api/donate/status. It is neither cached nor logged: only clients that know a donation's id may see it
-// (httpapi/CONTRACT.md#donations).
-func (p *Public) donation(x *exchange) error {
+// parseDonation reads the donation's id from a query string. It is a pure function.
+func parseDonation(raw string) (id string, err error) {
+	p := readParams(raw)
+	id = p.text("id", bounds.MaxID)
+	if p.err == nil && id == "" {
+		return "", missing("id")
+	}
+	return id, p.err
+}
+
+// serveDonation serves GET /api/donate/status. It is neither cached nor logged: only clients that know a donation's id may see
+// it (httpapi/CONTRACT.md#donations).
+func serveDonation(x *exchange) error {
 	id, err := parseDonation(x.query())
 	if err != nil {
 		return err
 	}
-	if err := x.loadView(); err != nil {
+	view, err := x.loadView()
+	if err != nil {
 		return err
 	}
 
-	d, known := x.view.Donation(id)
+	d, known := view.Donation(id)
 	if !known {
 		return errNotFound
 	}
 	return x.sendJSON(policy{}, "", donationBody{
-		d.DonationID, string(d.Status), d.Amount, d.Currency, d.Confirmations, d.RequiredConfirmations,
-		FormatTime(d.CreatedAt), FormatTime(d.UpdatedAt),
+		ID: d.DonationID, Status: string(d.Status), Amount: d.Amount, Currency: d.Currency,
+		Confirmations: d.Confirmations, RequiredConfirmations: d.RequiredConfirmations,
+		CreatedAt: formatTime(d.CreatedAt), UpdatedAt: formatTime(d.UpdatedAt),
 	})
 }

@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 )
 
-// failure is an answer that is no success: a row of the table of httpapi/CONTRACT.md#errors, as an error.
+// failure is an answer without success: a row of the table of httpapi/CONTRACT.md#errors, as an error.
 type failure struct {
 	status     int
 	code       string // Registry-Error, for programs
@@ -20,47 +21,52 @@ type failure struct {
 
 func (f *failure) Error() string { return cmp.Or(f.reason, f.text) }
 
-// The failures. Functions return those that say more.
+// The table. invalid, missing, loading and rateLimited fill in a row.
 var (
-	errNotFound   = &failure{status: http.StatusNotFound, code: "not-found", text: "Nie znaleziono."}
-	errMethod     = &failure{status: http.StatusMethodNotAllowed, code: "method-not-allowed", text: "Metoda niedozwolona"}
-	errGone       = &failure{status: http.StatusGone, code: "gone", text: "Zmiany sprzed tej pozycji nie są już dostępne."}
-	errInternal   = &failure{status: http.StatusInternalServerError, code: "internal", text: "Błąd podczas pobierania danych."}
-	errLoading    = notReady("not caught up with the stream", "5") // loading takes seconds
-	errNotReached = notReady("the sequence asked for is not reached", "1")
-	errBusy       = &failure{status: http.StatusServiceUnavailable, code: "overloaded", text: "Serwer jest przeciążony.", retryAfter: "1"}
+	errInvalid     = &failure{status: http.StatusBadRequest, code: "invalid-parameter", text: "Nieprawidłowy parametr: %s."}
+	errMissing     = &failure{status: http.StatusBadRequest, code: "missing-parameter", text: "Brak wymaganego parametru: %s."}
+	errNotFound    = &failure{status: http.StatusNotFound, code: "not-found", text: "Nie znaleziono."}
+	errMethod      = &failure{status: http.StatusMethodNotAllowed, code: "method-not-allowed", text: "Metoda niedozwolona"}
+	errGone        = &failure{status: http.StatusGone, code: "gone", text: "Zmiany sprzed tej pozycji nie są już dostępne."}
+	errRateLimited = &failure{status: http.StatusTooManyRequests, code: "rate-limited", text: "Zbyt wiele zapytań."}
+	errInternal    = &failure{status: http.StatusInternalServerError, code: "internal", text: "Błąd podczas pobierania danych."}
+	errLoading     = &failure{status: http.StatusServiceUnavailable, code: "not-ready", text: "Trwa wczytywanie danych.", retryAfter: "5", reason: "not caught up with the stream"}
+	errNotReached  = &failure{status: http.StatusServiceUnavailable, code: "not-ready", text: "Trwa wczytywanie danych.", retryAfter: "1"}
+	errBusy        = &failure{status: http.StatusServiceUnavailable, code: "overloaded", text: "Serwer jest przeciążony.", retryAfter: "1"}
 )
 
-func invalid(name string) error {
-	return &failure{status: http.StatusBadRequest, code: "invalid-parameter", text: "Nieprawidłowy parametr: " + name + ".", param: name}
+func invalid(name string) error { return errInvalid.withParam(name) }
+
+func missing(name string) error { return errMissing.withParam(name) }
+
+func (f failure) withParam(name string) *failure {
+	f.param = name
+	f.text = fmt.Sprintf(f.text, name)
+	return &f
 }
 
-func missing(name string) error {
-	return &failure{status: http.StatusBadRequest, code: "missing-parameter", text: "Brak wymaganego parametru: " + name + ".", param: name}
+// loading returns errLoading with its reason, for /readyz.
+func loading(reason string) error {
+	f := *errLoading
+	f.reason = cmp.Or(reason, f.reason)
+	return &f
 }
 
 func rateLimited(retryAfter string) error {
-	return &failure{status: http.StatusTooManyRequests, code: "rate-limited", text: "Zbyt wiele zapytań.", retryAfter: retryAfter}
+	f := *errRateLimited
+	f.retryAfter = retryAfter
+	return &f
 }
 
-func notReady(reason, retryAfter string) *failure {
-	return &failure{status: http.StatusServiceUnavailable, code: "not-ready", text: "Trwa wczytywanie danych.", retryAfter: retryAfter, reason: reason}
-}
-
-// failureOf returns what a client is told of err. What is no failure is a 500, and its detail is for the log alone.
+// failureOf returns the failure that a client is told. Any other error is a 500, and its detail is for the log alone.
 func failureOf(err error) *failure {
 	if f, ok := errors.AsType[*failure](err); ok {
 		return f
 	}
+
 	// A context ends because the client has gone or the server stops.
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return errBusy
 	}
 	return errInternal
-}
-
-// isMissing reports whether err means that a required parameter is absent.
-func isMissing(err error) bool {
-	f, ok := errors.AsType[*failure](err)
-	return ok && f.code == "missing-parameter"
 }

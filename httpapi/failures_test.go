@@ -102,7 +102,7 @@ func TestFailures(t *testing.T) {
 // TestProofsFailAsJSON: /proofs/{id} is described in openapi.yaml, so its failures are JSON where the
 // site is on, too.
 func TestProofsFailAsJSON(t *testing.T) {
-	for _, proofs := range []string{"", "https://proofs.example.org/p/"} {
+	for _, proofs := range []string{"", "https://proofs.example.org/p"} {
 		f := serve(t, func(c *Config) { c.Site, c.ProofsURL = true, proofs })
 		for _, id := range []string{strings.Repeat("a", 65), "%C4%85", "a.b"} {
 			f.wantError(t, http.StatusNotFound, "Nie znaleziono.", http.MethodGet, "/proofs/"+id, "Accept", "text/html")

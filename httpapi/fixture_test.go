@@ -53,7 +53,7 @@ func serve(t testing.TB, mutate ...func(*Config)) *fixture {
 		Health:   &Health{Reader: f.model, Readiness: func() Readiness { return *f.state.Load() }},
 		Logger:   slog.New(slog.NewTextHandler(f.log, nil)),
 		Metrics:  f.registry,
-		AsyncAPI: []byte("asyncapi: 3.0.0\n"), ProofsURL: "https://proofs.example.org/p/",
+		AsyncAPI: []byte("asyncapi: 3.0.0\n"), ProofsURL: "https://proofs.example.org/p",
 		StaleIfError: time.Hour, MaxFollowers: 1000, Ranked: func() RankedIndex { return scan{f.model.View().Sequence()} },
 	}
 	for _, m := range mutate {

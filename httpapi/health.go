@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -54,15 +53,19 @@ func (h *Health) View() (*readmodel.View, Readiness, error) {
 
 // admit returns why a view may not be served, or nil.
 func (h *Health) admit(view *readmodel.View, readiness Readiness) error {
-	switch {
-	case !readiness.Ready:
+	if !readiness.Ready {
 		return loading(readiness.Reason)
-	case h.MaxStaleness > 0 && time.Since(readiness.AsOf) > h.MaxStaleness:
-		return loading("out of touch with the stream since " + FormatTime(readiness.AsOf))
-	case h.MinEntries > 0 && view.Total() == 0:
+	}
+	if h.MaxStaleness > 0 && time.Since(readiness.AsOf) > h.MaxStaleness {
+		return loading("out of touch with the stream since " + formatTime(readiness.AsOf))
+	}
+
+	entries := view.Total()
+	if h.MinEntries > 0 && entries == 0 {
 		return loading("the registry is empty: lists and checks are answered once somebody is listed; --min-entries 0 answers them now")
-	case h.MinEntries > 0 && view.Total() < h.MinEntries:
-		return loading(fmt.Sprintf("%d entries, fewer than the %d required", view.Total(), h.MinEntries))
+	}
+	if entries < h.MinEntries {
+		return loading(fmt.Sprintf("%d entries, fewer than the %d required", entries, h.MinEntries))
 	}
 	return nil
 }
@@ -72,9 +75,12 @@ func (h *Health) IsEmpty() bool {
 	return h.MinEntries > 0 && h.Readiness().Ready && h.Reader.View().Total() == 0
 }
 
-// loading returns errLoading with its reason, for /readyz.
-func loading(reason string) error {
-	return notReady(cmp.Or(reason, errLoading.reason), errLoading.retryAfter)
+// ready returns 1 while lists, checks and donations are served, else 0.
+func (h *Health) ready() int64 {
+	if _, _, err := h.View(); err != nil {
+		return 0
+	}
+	return 1
 }
 
 // minSeqHeader asks for an answer at a sequence or after it (httpapi/CONTRACT.md#sequences).
@@ -85,52 +91,58 @@ const (
 	maxSequenceWaiting = 256
 )
 
-// loadView loads the state to answer from: the newest one or, where the client asks for a sequence, one that has it. The
+// loadView loads the state to answer from: the newest one or, if the client asks for a sequence, one that has it. The
 // parameters have been checked. Errors: a failure, or that of the request's context.
-func (x *exchange) loadView() error {
+func (x *exchange) loadView() (*readmodel.View, error) {
 	atLeast, given, err := minSequence(x.c.Request.Header[minSeqHeader])
 	if err != nil {
-		return err
+		return nil, err
 	}
-	x.atSequence = given
+	if given {
+		x.waits = true
+	}
 	return x.loadViewAt(atLeast)
 }
 
 // loadViewAt loads a state at a sequence or after it, for which it waits a little.
-func (x *exchange) loadViewAt(atLeast uint64) error {
-	view, readiness, err := x.health.View()
+func (x *exchange) loadViewAt(atLeast uint64) (*readmodel.View, error) {
+	view, readiness, err := x.api.health.View()
 	if err != nil {
-		return err
+		return nil, err
 	}
+
 	if view.Sequence() < atLeast {
 		if readiness.Frozen {
-			return errNotReached
+			return nil, errNotReached
 		}
 		if err := x.awaitSequence(atLeast); err != nil {
-			return err
+			return nil, err
 		}
-		if view, readiness, err = x.health.View(); err != nil { // the new view may not be good enough to serve
-			return err
+
+		// The new view may not be good enough to serve, or another model may have replaced it.
+		if view, readiness, err = x.api.health.View(); err != nil {
+			return nil, err
 		}
-		if view.Sequence() < atLeast { // another model has replaced it
-			return errNotReached
+		if view.Sequence() < atLeast {
+			return nil, errNotReached
 		}
 	}
 
-	x.view, x.asOf = view, readiness.AsOf
-	return nil
+	x.view = view
+	x.asOf = readiness.AsOf
+	return view, nil
 }
 
-func (x *exchange) awaitSequence(sequence uint64) error {
-	if !x.sequenceWaiting.enter() {
+func (x *exchange) awaitSequence(seq uint64) error {
+	if !x.api.sequenceWaiting.enter() {
 		return errBusy
 	}
-	defer x.sequenceWaiting.leave()
+	defer x.api.sequenceWaiting.leave()
 
 	ctx := x.c.Request.Context()
 	bounded, cancel := context.WithTimeout(ctx, sequenceWait)
 	defer cancel()
-	if _, err := x.health.Reader.Await(bounded, sequence); err != nil && ctx.Err() == nil {
+	if _, err := x.api.health.Reader.Await(bounded, seq); err != nil && ctx.Err() == nil {
 		return errNotReached
 	}
 	return ctx.Err()
@@ -138,12 +150,13 @@ func (x *exchange) awaitSequence(sequence uint64) error {
 
 // minSequence reads the values of Registry-Min-Sequence. As with parameters, an empty one is absent, and a repeated one is
 // wrong.
-func minSequence(values []string) (sequence uint64, given bool, err error) {
+func minSequence(values []string) (seq uint64, given bool, err error) {
 	if len(values) == 0 || len(values) == 1 && values[0] == "" {
 		return 0, false, nil
 	}
-	if sequence, err = strconv.ParseUint(values[0], 10, 64); err != nil || len(values) > 1 {
+	seq, err = strconv.ParseUint(values[0], 10, 64)
+	if err != nil || len(values) > 1 {
 		return 0, false, invalid(minSeqHeader)
 	}
-	return sequence, true, nil
+	return seq, true, nil
 }

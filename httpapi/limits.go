@@ -15,13 +15,11 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// The bounds of httpapi/CONTRACT.md#overload. What does not fit is refused at once: errBusy.
+// The bounds of httpapi/CONTRACT.md#overload. A request beyond them is refused at once, by errBusy.
 
-// memory bounds the bytes of all answers that are being made or sent. They are taken before they are made, so neither large
-// entries nor clients that do not read multiply. Any goroutine may use it.
+// memory bounds the bytes of all answers that are being made or sent. Any goroutine may use it.
 type memory struct {
 	limit   int64
-	free    *semaphore.Weighted
 	used    atomic.Int64
 	refused atomic.Uint64
 }
@@ -29,26 +27,22 @@ type memory struct {
 // defaultMemory is for a process that does not know how much memory it has.
 const defaultMemory = 256 << 20
 
-// newMemory returns a memory of so many bytes; 0 means defaultMemory.
+// newMemory returns a memory of limit bytes; 0 means defaultMemory.
 func newMemory(limit int64) *memory {
 	if limit <= 0 {
 		limit = defaultMemory
 	}
-	return &memory{limit: limit, free: semaphore.NewWeighted(limit)}
+	return &memory{limit: limit}
 }
 
-func (m *memory) take(size int) error {
-	if !m.free.TryAcquire(int64(size)) {
+// take takes bytes or, if they are negative, returns them.
+func (m *memory) take(bytes int) error {
+	if m.used.Add(int64(bytes)) > m.limit && bytes > 0 {
+		m.used.Add(-int64(bytes))
 		m.refused.Add(1)
 		return errBusy
 	}
-	m.used.Add(int64(size))
 	return nil
-}
-
-func (m *memory) release(size int) {
-	m.used.Add(-int64(size))
-	m.free.Release(int64(size))
 }
 
 // turns bounds text searches, which cost milliseconds, and lookups of a chat id that very many entries share. One runs for
@@ -67,35 +61,25 @@ func newTurns() *turns {
 	return &turns{semaphore.NewWeighted(int64(max(runtime.GOMAXPROCS(0)-1, 1))), newPlaces(maxSearchesWaiting)}
 }
 
-// take waits for a turn, until leave. Errors: errBusy, or that of ctx.
-func (t *turns) take(ctx context.Context) (leave func(), err error) {
-	leave = func() { t.free.Release(1) }
+// take waits for a turn, which the caller ends with leave.
+func (t *turns) take(ctx context.Context) error {
 	if t.free.TryAcquire(1) {
-		return leave, nil
+		return nil
 	}
 	if !t.waiting.enter() {
-		return nil, errBusy
+		return errBusy
 	}
 	defer t.waiting.leave()
 
-	bounded, cancel := context.WithTimeout(ctx, searchWait)
+	ctx, cancel := context.WithTimeout(ctx, searchWait)
 	defer cancel()
-	if t.free.Acquire(bounded, 1) != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		return nil, errBusy
+	if t.free.Acquire(ctx, 1) != nil {
+		return errBusy
 	}
-	return leave, nil
+	return nil
 }
 
-// takeTurn waits until a search may run, if this is one.
-func (x *exchange) takeTurn(isSearch bool) (leave func(), err error) {
-	if !isSearch {
-		return func() {}, nil
-	}
-	return x.searches.take(x.ctx())
-}
+func (t *turns) leave() { t.free.Release(1) }
 
 // places bounds how many requests wait for something. Any goroutine may use it.
 type places chan struct{}
@@ -113,8 +97,10 @@ func (p places) enter() bool {
 
 func (p places) leave() { <-p }
 
-// maxClients is how many client addresses the rate limit tells apart. It forgets those that are seen rarely first, which then
-// get a new allowance.
+func (p places) taken() int64 { return int64(len(p)) }
+
+// maxClients is how many client addresses the rate limit tells apart. It forgets rare clients first, which then get a new
+// allowance.
 const maxClients = 1 << 16
 
 // rateLimit limits the requests a second of each client address. Any goroutine may use it; nil limits nothing.
@@ -130,8 +116,14 @@ func newRateLimit(n int, perSecond float64) *rateLimit {
 	if perSecond == 0 {
 		return nil
 	}
-	return &rateLimit{float64(n) * perSecond, n * int(math.Ceil(perSecond)), otter.Must(&otter.Options[netip.Addr, *rate.Limiter]{MaximumSize: maxClients,
-		Executor: func(f func()) { f() }})} // no goroutine outlives its caller
+	return &rateLimit{
+		perSecond: float64(n) * perSecond,
+		burst:     n * int(math.Ceil(perSecond)),
+		clients: otter.Must(&otter.Options[netip.Addr, *rate.Limiter]{
+			MaximumSize: maxClients,
+			Executor:    func(f func()) { f() }, // no goroutine outlives its caller
+		}),
+	}
 }
 
 // allow counts a request. Its error is a failure.
@@ -139,6 +131,7 @@ func (l *rateLimit) allow(c *gin.Context) error {
 	if l == nil {
 		return nil
 	}
+
 	address, _ := netip.ParseAddr(c.ClientIP()) // zero for a client without an address
 	limiter, _ := l.clients.ComputeIfAbsent(subnetOf(address), func() (*rate.Limiter, bool) {
 		return rate.NewLimiter(rate.Limit(l.perSecond), l.burst), false

@@ -26,17 +26,14 @@ func TestSearchesAreBounded(t *testing.T) {
 	f := serve(t, withSite)
 	busy := newTurns()
 	for range max(runtime.GOMAXPROCS(0)-1, 1) {
-		_, err := busy.take(t.Context())
-		require.NoError(t, err)
+		require.NoError(t, busy.take(t.Context()))
 	}
 	require.False(t, busy.free.TryAcquire(1), "a CPU is left for everything else")
-	_, err := busy.take(t.Context())
-	require.Equal(t, errBusy, err, "after a second")
+	require.Equal(t, errBusy, busy.take(t.Context()), "after a second")
 	require.Equal(t, 64, cap(busy.waiting))
 
 	f.boundSearches(2)
-	leave, err := f.public.searches.take(t.Context())
-	require.NoError(t, err)
+	require.NoError(t, f.public.searches.take(t.Context()))
 	got := make(chan *response)
 	for _, target := range []string{"/api/scammers?search=adam", "/api/check?search=adam"} {
 		go func() { got <- f.get(t, target) }()
@@ -51,7 +48,7 @@ func TestSearchesAreBounded(t *testing.T) {
 		"/", "/?id=111111111111111111", "/?search=<@111111111111111111>"} {
 		require.Equal(t, http.StatusOK, f.fetch(t, http.MethodGet, target).status, "%s waited for a search", target)
 	}
-	leave()
+	f.public.searches.leave()
 	for range 2 {
 		require.Equal(t, http.StatusOK, (<-got).status)
 	}
@@ -91,17 +88,17 @@ func TestSilentReadersHoldABudget(t *testing.T) {
 			_, err := fmt.Fprintf(c, "GET %s&x=%d HTTP/1.1\r\nHost: x\r\nAccept-Encoding: %s\r\n\r\n", targets[n%len(targets)], n, []string{"identity", "gzip"}[n/8%2])
 			require.NoError(t, err)
 		}
-		require.LessOrEqual(t, f.public.answers.used.Load(), int64(budget))
+		require.LessOrEqual(t, f.public.memory.used.Load(), int64(budget))
 		require.Less(t, len(silent), 2000, "nothing is refused")
 		a = f.fetch(t, http.MethodGet, fmt.Sprint(targets[1], "&x=another", len(silent)))
 	}
 	require.Equal(t, "503 overloaded 1", fmt.Sprint(a.status, " ", a.header.Get(errorHeader), " ", a.header.Get("Retry-After")))
-	require.Greater(t, f.public.answers.used.Load(), int64(budget/2))
+	require.Greater(t, f.public.memory.used.Load(), int64(budget/2))
 
 	for _, c := range silent {
 		_ = c.Close()
 	}
-	eventstest.Until(t, func() bool { return f.public.answers.used.Load() == 0 })
+	eventstest.Until(t, func() bool { return f.public.memory.used.Load() == 0 })
 	for _, target := range append(targets, "/szukaj", "/api/check?id=1", "/api/nothing", "/openapi.yaml", "/", "/api/chat/avatar/1") {
 		for _, encoding := range []string{"identity", "gzip"} {
 			a := f.fetch(t, http.MethodGet, target, "Accept-Encoding", encoding)
@@ -115,7 +112,7 @@ func TestSilentReadersHoldABudget(t *testing.T) {
 		_, _ = c.Read(make([]byte, 100))
 		_ = c.Close()
 	}
-	eventstest.Until(t, func() bool { return f.public.answers.used.Load() == 0 })
+	eventstest.Until(t, func() bool { return f.public.memory.used.Load() == 0 })
 }
 
 func prefixes(t testing.TB, texts ...string) (out []netip.Prefix) {

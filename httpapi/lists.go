@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,145 +11,134 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// list serves GET /api/scammers, /api/servers and /api/legit (httpapi/CONTRACT.md#lists).
-func (p *Public) list(l events.List) handler {
+// serveList serves GET /api/scammers, /api/servers and /api/legit (httpapi/CONTRACT.md#lists).
+func serveList(l events.List) handler {
 	return func(x *exchange) error {
 		q, err := parseList(l, x.query())
 		if err != nil {
 			return err
 		}
-		if err := x.loadView(); err != nil {
-			return err
-		}
-		if sent, err := x.sendKnown(p.listCache, x.view.ListTag(&q)); sent || err != nil {
-			return err
-		}
-
-		found, _, err := x.findList(q)
+		view, err := x.loadView()
 		if err != nil {
 			return err
 		}
 
-		size := sizeOf(found.Rows) + sizeOfEnvelope
-		if err := x.takeMemory(size); err != nil {
+		// The tag names the content: no query has to run for a client that has it, or for a body that was made before.
+		if sent, err := x.sendKnown(x.api.listCache, view.ListTag(&q)); sent || err != nil {
 			return err
 		}
-		return x.send(AppendPage(make([]byte, 0, size), found))
+
+		var found readmodel.Page
+		err = x.search(isCostlyList(view, &q), func(ctx context.Context) (err error) {
+			found, err = view.List(ctx, q)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+
+		body, err := x.makeBody(sizeOf(found.Rows))
+		if err != nil {
+			return err
+		}
+		return x.send(appendPage(body, found))
 	}
 }
 
-// sizeOfEnvelope is room for what a body has beside its entries.
-const sizeOfEnvelope = 256
-
-// findList returns a page of a list, and its totals. A text search takes its turn, and so does the lookup of an id that many
-// entries share.
-func (x *exchange) findList(q readmodel.ListQuery) (readmodel.Page, readmodel.Totals, error) {
-	leave, err := x.takeTurn(q.ID == "" && q.Search != "" || x.view.ManyWithID(q.ID))
-	if err != nil {
-		return readmodel.Page{}, readmodel.Totals{}, err
-	}
-	defer leave()
-	return x.view.ListTotals(x.ctx(), q)
+// isCostlyList reports whether a query costs milliseconds: it searches texts, or for an id that very many entries share.
+func isCostlyList(view *readmodel.View, q *readmodel.ListQuery) bool {
+	return q.ID == "" && q.Search != "" || view.ManyWithID(q.ID)
 }
 
-// check serves GET /api/check (httpapi/CONTRACT.md#check).
-func (p *Public) check(x *exchange) error {
+// serveCheck serves GET /api/check (httpapi/CONTRACT.md#check).
+func serveCheck(x *exchange) error {
 	q, err := parseCheck(x.query())
 	if err != nil {
 		return err
 	}
-	if err := x.loadView(); err != nil {
-		return err
-	}
-	if sent, err := x.sendKnown(checkCache, x.view.CheckTag()); sent || err != nil {
-		return err
-	}
-
-	leave, err := x.takeTurn(q.ID == "" || x.view.ManyWithID(q.ID))
+	view, err := x.loadView()
 	if err != nil {
 		return err
 	}
-	found, err := x.view.Check(x.ctx(), q)
-	leave()
+	if sent, err := x.sendKnown(checkCache, view.CheckTag()); sent || err != nil {
+		return err
+	}
+
+	var found readmodel.CheckResult
+	err = x.search(q.ID == "" || view.ManyWithID(q.ID), func(ctx context.Context) (err error) {
+		found, err = view.Check(ctx, q)
+		return err
+	})
 	if err != nil {
 		return err
 	}
 
-	size := sizeOfCheck(found) + sizeOfEnvelope
-	if err := x.takeMemory(size); err != nil {
+	body, err := x.makeBody(sizeOfCheck(found))
+	if err != nil {
 		return err
 	}
-	return x.send(AppendCheck(make([]byte, 0, size), found))
+	return x.send(appendCheck(append(body, '{'), found))
 }
 
-// batchID is one id of a batch.
-type batchID struct {
+// batchResult is one id of a batch.
+type batchResult struct {
 	asked string // as the client wrote it
 	id    string // as understood
+	found readmodel.CheckResult
 }
 
-// batch serves GET /api/check/batch (httpapi/CONTRACT.md#batch).
-func (p *Public) batch(x *exchange) error {
-	ids, err := parseBatch(x.query())
+// serveBatch serves GET /api/check/batch (httpapi/CONTRACT.md#batch).
+func serveBatch(x *exchange) error {
+	batch, err := parseBatch(x.query())
 	if err != nil {
 		return err
 	}
-	if err := x.loadView(); err != nil {
-		return err
-	}
-	if sent, err := x.sendKnown(policy{control: "private, max-age=10"}, x.view.CheckTag()); sent || err != nil {
-		return err
-	}
-
-	body, err := x.checkAll(ids)
+	view, err := x.loadView()
 	if err != nil {
 		return err
 	}
-	return x.send(body)
-}
+	if sent, err := x.sendKnown(policy{control: "private, max-age=10"}, view.CheckTag()); sent || err != nil {
+		return err
+	}
 
-// checkAll makes the body of a batch. It takes memory for each result before it appends it.
-func (x *exchange) checkAll(ids []batchID) ([]byte, error) {
-	leave, err := x.takeTurn(slices.ContainsFunc(ids, func(b batchID) bool { return x.view.ManyWithID(b.id) }))
+	size := 0
+	costly := slices.ContainsFunc(batch, func(b batchResult) bool { return view.ManyWithID(b.id) })
+	err = x.search(costly, func(ctx context.Context) (err error) {
+		for i := range batch {
+			b := &batch[i]
+			if b.found, err = view.Check(ctx, readmodel.CheckQuery{ID: b.id}); err != nil {
+				return err
+			}
+			size += sizeOfCheck(b.found) + sizeOfEnvelope
+		}
+		return nil
+	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer leave()
 
-	size := sizeOfEnvelope
-	body := []byte(`{"results":[`)
-	for i, b := range ids {
-		found, err := x.view.Check(x.ctx(), readmodel.CheckQuery{ID: b.id})
-		if err != nil {
-			return nil, err
-		}
-		size += sizeOfCheck(found) + sizeOfEnvelope
-		if err := x.takeMemory(size); err != nil {
-			return nil, err
-		}
-		if i > 0 {
-			body = append(body, ',')
-		}
-		body = appendBatched(body, b.asked, found)
+	body, err := x.makeBody(size)
+	if err != nil {
+		return err
 	}
-	return append(body, "]}"...), nil
+	return x.send(appendBatch(body, batch))
 }
 
 // parseBatch reads the query string of a batch: ids, separated by commas, each in a form of a chat id, none twice. It is a
 // pure function.
-func parseBatch(raw string) ([]batchID, error) {
+func parseBatch(raw string) (batch []batchResult, err error) {
 	p := readParams(raw)
 	text := p.trimmedTo("ids", bounds.MaxQuery)
-	switch {
-	case p.err != nil:
+	if p.err != nil {
 		return nil, p.err
-	case text == "":
+	}
+	if text == "" {
 		return nil, missing("ids")
-	case strings.Count(text, ",") >= bounds.MaxBatch:
+	}
+	if strings.Count(text, ",") >= bounds.MaxBatch {
 		return nil, invalid("ids")
 	}
 
-	var ids []batchID
 	seen := map[string]bool{}
 	for asked := range strings.SplitSeq(text, ",") {
 		id, ok := events.ReadChatID(strings.TrimSpace(asked))
@@ -156,9 +146,9 @@ func parseBatch(raw string) ([]batchID, error) {
 			return nil, invalid("ids")
 		}
 		seen[id] = true
-		ids = append(ids, batchID{asked, id})
+		batch = append(batch, batchResult{asked: asked, id: id})
 	}
-	return ids, nil
+	return batch, nil
 }
 
 // rangesBody is the body of GET /api/ranges.
@@ -169,19 +159,22 @@ type rangesBody struct {
 	Entries Counts `json:"entries"`
 }
 
-// ranges serves GET /api/ranges (httpapi/CONTRACT.md#ranges).
-func (p *Public) ranges(x *exchange) error {
+// serveRanges serves GET /api/ranges (httpapi/CONTRACT.md#ranges).
+func serveRanges(x *exchange) error {
 	if err := readParams(x.query()).err; err != nil {
 		return err
 	}
-	if err := x.loadView(); err != nil {
+	view, err := x.loadView()
+	if err != nil {
 		return err
 	}
-	return x.sendJSON(checkCache, x.view.CheckTag(), rangesBody{readmodel.RangeVersion, readmodel.NumRanges, x.view.RangeLines(), CountsOf(x.view)})
+	return x.sendJSON(checkCache, view.CheckTag(), rangesBody{
+		Version: readmodel.RangeVersion, Buckets: readmodel.NumRanges, Lines: view.RangeLines(), Entries: CountsOf(view),
+	})
 }
 
-// rangeOf serves GET /api/ranges/{prefix}. No log and no metric names the prefix.
-func (p *Public) rangeOf(x *exchange) error {
+// serveRange serves GET /api/ranges/{prefix}. No log and no metric names the prefix.
+func serveRange(x *exchange) error {
 	bucket, err := parseBucket(x.c.Param("prefix"), x.c.Request.URL.RawPath)
 	if err != nil {
 		return err
@@ -189,21 +182,22 @@ func (p *Public) rangeOf(x *exchange) error {
 	if err := readParams(x.query()).err; err != nil {
 		return err
 	}
-	if err := x.loadView(); err != nil {
+	view, err := x.loadView()
+	if err != nil {
 		return err
 	}
 
 	x.media = plainText
-	cache := policy{control: "public, s-maxage=30, no-transform", cdn: p.listCache.cdn, asIs: true}
-	if sent, err := x.sendKnown(cache, x.view.RangeTag(bucket)); sent || err != nil {
+	cache := policy{control: "public, s-maxage=30, no-transform", cdn: x.api.listCache.cdn, asIs: true}
+	if sent, err := x.sendKnown(cache, view.RangeTag(bucket)); sent || err != nil {
 		return err
 	}
-	return x.send(x.view.AppendRange(nil, bucket))
+	return x.send(view.AppendRange(nil, bucket))
 }
 
 // parseBucket reads the prefix of a range: three hexadecimal digits, not escaped, so that each range has one address in
 // caches. It is a pure function.
-func parseBucket(prefix, escaped string) (int, error) {
+func parseBucket(prefix, escaped string) (bucket int, err error) {
 	n, err := strconv.ParseUint(prefix, 16, 12)
 	if err != nil || len(prefix) != 3 || escaped != "" || strings.ToLower(prefix) != prefix {
 		return 0, invalid("prefix")

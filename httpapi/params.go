@@ -19,6 +19,7 @@ func parseList(list events.List, raw string) (readmodel.ListQuery, error) {
 	if raw == "" {
 		return q, nil
 	}
+
 	p := readParams(raw)
 	q.Search = p.text("search", bounds.MaxSearch)
 	q.ID = p.id("id")
@@ -36,15 +37,18 @@ func parseCheck(raw string) (readmodel.CheckQuery, error) {
 	p := readParams(raw)
 	id := p.id("id")
 	search, isID := p.pasted("search")
-	switch {
-	case p.err != nil:
+	if p.err != nil {
 		return readmodel.CheckQuery{}, p.err
-	case id != "":
+	}
+
+	if id == "" && isID {
+		id = search
+	}
+	if id != "" {
 		return readmodel.CheckQuery{ID: id}, nil
-	case search == "":
+	}
+	if search == "" {
 		return readmodel.CheckQuery{}, missing("search")
-	case isID:
-		return readmodel.CheckQuery{ID: search}, nil
 	}
 	return readmodel.CheckQuery{Search: search}, nil
 }
@@ -60,10 +64,10 @@ func parsePerson(raw string) (person, error) {
 // person is the query of a person check: a text, and the content of the field for an id.
 type person struct{ text, id string }
 
-func (p person) empty() bool { return p.text == "" && p.id == "" }
+func (p person) isEmpty() bool { return p.text == "" && p.id == "" }
 
-// check returns what the API is asked for the same text: the id, or else the text. It is empty if the API refuses them.
-func (p person) check() readmodel.CheckQuery {
+// checkQuery returns the API's query for the same text: for the id, or else for the text. It is empty if the API refuses both.
+func (p person) checkQuery() readmodel.CheckQuery {
 	if id, ok := events.ReadChatID(p.id); ok {
 		return readmodel.CheckQuery{ID: id}
 	}
@@ -72,16 +76,6 @@ func (p person) check() readmodel.CheckQuery {
 		return readmodel.CheckQuery{}
 	}
 	return q
-}
-
-// parseDonation reads the donation's id from a query string. It is a pure function.
-func parseDonation(raw string) (string, error) {
-	p := readParams(raw)
-	id := p.text("id", bounds.MaxID)
-	if p.err == nil && id == "" {
-		return "", missing("id")
-	}
-	return id, p.err
 }
 
 // params reads the parameters of one request in turn, and retains the first error. So the order of
@@ -93,15 +87,15 @@ type params struct {
 
 // readParams parses a raw query string. If it is longer than bounds.MaxQuery, or has a bad escape or a
 // semicolon, the error is the invalid parameter "query", and every parameter reads as absent.
-func readParams(raw string) (p params) {
+func readParams(raw string) params {
 	if len(raw) > bounds.MaxQuery {
 		return params{err: invalid("query")}
 	}
-	var err error
-	if p.values, err = url.ParseQuery(raw); err != nil {
+	values, err := url.ParseQuery(raw)
+	if err != nil {
 		return params{err: invalid("query")}
 	}
-	return p
+	return params{values: values}
 }
 
 // trimmed returns a parameter without surrounding white space, or "" if it is absent or wrong.
@@ -113,6 +107,7 @@ func (p *params) trimmedTo(name string, limit int) string {
 	if len(given) == 0 || p.err != nil {
 		return ""
 	}
+
 	text := given[0]
 	if len(given) > 1 || !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 || bounds.Longer(text, limit) {
 		p.refuse(name)
@@ -147,7 +142,7 @@ func (p *params) id(name string) string {
 // Three texts are what programs make of a missing value; other words may be names.
 func (p *params) pasted(name string) (text string, isID bool) {
 	text = p.trimmed(name)
-	if _, isID = events.ReferredChatID(text); isID {
+	if _, isID := events.ReferredChatID(text); isID {
 		return p.id(name), true
 	}
 	if bounds.Longer(text, bounds.MaxSearch) || text == "undefined" || text == "null" || text == "[object Object]" {

@@ -22,7 +22,7 @@ func wrong(t *testing.T, err error) string {
 	if !ok {
 		t.Fatalf("%T %v", err, err)
 	}
-	if isMissing(err) {
+	if f.code == errMissing.code {
 		return "missing " + f.param
 	}
 	return f.param

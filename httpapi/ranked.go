@@ -18,10 +18,13 @@ type RankedIndex interface {
 	Search(ctx context.Context, v *readmodel.View, q readmodel.RankedQuery) (readmodel.RankedPage, error)
 }
 
+// indexHeader has the last sequence that the index covers.
+const indexHeader = "Registry-Index-Sequence"
+
 // rankedWithin bounds the time of one query.
 const rankedWithin = 2 * time.Second
 
-// parseRanked reads the query string of ranked search. It is a pure function.
+// parseRanked reads the query string of ranked search, whose words may be missing. It is a pure function.
 func parseRanked(raw string) (readmodel.RankedQuery, error) {
 	p := readParams(raw)
 	q := readmodel.RankedQuery{Words: p.text("q", bounds.MaxSearch)}
@@ -32,83 +35,81 @@ func parseRanked(raw string) (readmodel.RankedQuery, error) {
 	q.Proofs = readmodel.Proofs(p.choice("proofs", bounds.Proofs()))
 	q.Skip = p.number("skip", 0, bounds.MaxRankedSkip, 0)
 	q.Limit = p.number("limit", 1, bounds.MaxLimit, bounds.DefaultRankedLimit)
-	if p.err == nil && q.Words == "" {
-		return q, missing("q")
-	}
 	return q, p.err
 }
 
-// ranked serves GET /api/search (httpapi/CONTRACT.md#ranked).
-func (p *Public) ranked(x *exchange) error {
+// serveRanked serves GET /api/search (httpapi/CONTRACT.md#ranked).
+func serveRanked(x *exchange) error {
 	q, err := parseRanked(x.query())
 	if err != nil {
 		return err
 	}
-	found, err := x.searchRanked(q)
+	if q.Words == "" {
+		return missing("q")
+	}
+	found, err := searchRanked(x, q)
 	if err != nil {
 		return err
 	}
 
-	size := sizeOfRanked(&found) + sizeOfEnvelope
-	if err := x.takeMemory(size); err != nil {
+	body, err := x.makeBody(sizeOfRanked(&found))
+	if err != nil {
 		return err
 	}
-	x.c.Header("Registry-Index-Sequence", strconv.FormatUint(found.Sequence, 10))
-	return x.sendHashed(checkCache, appendRanked(make([]byte, 0, size), &found))
+	x.c.Header(indexHeader, strconv.FormatUint(found.Sequence, 10))
+	return x.sendHashed(checkCache, appendRanked(body, &found))
 }
 
-// searchPage serves GET /szukaj. Without words it shows an empty form, and needs no index.
-func (p *Public) searchPage(x *exchange) error {
+// serveSearchPage serves GET /szukaj. Without words it shows an empty form, and needs no index.
+func serveSearchPage(x *exchange) error {
 	q, err := parseRanked(x.query())
-	if err != nil && !isMissing(err) {
+	if err != nil {
 		return err
 	}
-
 	var found readmodel.RankedPage
-	if err != nil {
-		err = x.loadView()
+	if q.Words == "" {
+		_, err = x.loadView()
 	} else {
-		found, err = x.searchRanked(q)
+		found, err = searchRanked(x, q)
 	}
 	if err != nil {
 		return err
 	}
 
-	if err := x.takeMemory(sizeOfRanked(&found)); err != nil {
+	body, err := x.makeBody(sizeOfRanked(&found))
+	if err != nil {
 		return err
 	}
-	body, err := p.site.Search(nil, site.SearchPage{Query: q, Found: found, AsOf: x.staleSince()})
+	x.page = hiddenPage
+	body, err = x.api.site.Search(body, site.SearchPage{Query: q, Found: found, AsOf: staleSince(x.asOf)})
 	if err != nil {
 		return err
 	}
 	if found.Sequence > 0 {
-		x.c.Header("Registry-Index-Sequence", strconv.FormatUint(found.Sequence, 10))
+		x.c.Header(indexHeader, strconv.FormatUint(found.Sequence, 10))
 	}
-	x.page = hiddenPage
 	return x.sendHashed(checkCache, body)
 }
 
 // searchRanked loads the view and runs the query in its turn.
-func (x *exchange) searchRanked(q readmodel.RankedQuery) (page readmodel.RankedPage, err error) {
-	if err := x.loadView(); err != nil {
-		return page, err
-	}
-	index := x.rankedIndex()
-	if index == nil {
-		return page, errLoading
-	}
-
-	leave, err := x.takeTurn(true)
+func searchRanked(x *exchange, q readmodel.RankedQuery) (found readmodel.RankedPage, err error) {
+	view, err := x.loadView()
 	if err != nil {
-		return page, err
+		return found, err
 	}
-	defer leave()
+	index := x.api.rankedIndex()
+	if index == nil {
+		return found, errLoading
+	}
 
-	ctx, cancel := context.WithTimeout(x.ctx(), rankedWithin)
-	defer cancel()
-	page, err = index.Search(ctx, x.view, q)
+	err = x.search(true, func(ctx context.Context) (err error) {
+		ctx, cancel := context.WithTimeout(ctx, rankedWithin)
+		defer cancel()
+		found, err = index.Search(ctx, view, q)
+		return err
+	})
 	if errors.Is(err, readmodel.ErrNoRanking) {
-		err = errLoading
+		return found, errLoading
 	}
-	return page, err
+	return found, err
 }

@@ -88,8 +88,8 @@ func TestRankedParameters(t *testing.T) {
 			t.Errorf("%.60s: error of %q, want %q", raw, got, name)
 		}
 	}
-	if _, err := parseRanked("q=%20"); !isMissing(err) || failureOf(err).param != "q" {
-		t.Errorf("q of white space: %v", err)
+	if q, err := parseRanked("q=%20"); q.Words != "" || err != nil {
+		t.Errorf("q of white space: %+v, %v", q, err)
 	}
 }
 
@@ -169,10 +169,9 @@ func TestNoRanking(t *testing.T) {
 func TestRankedOverload(t *testing.T) {
 	f := serve(t)
 	f.boundSearches(0)
-	leave, err := f.public.searches.take(t.Context())
-	require.NoError(t, err)
+	require.NoError(t, f.public.searches.take(t.Context()))
 	f.wantError(t, http.StatusServiceUnavailable, "Serwer jest przeciążony.", http.MethodGet, "/api/search?q=a")
-	leave()
+	f.public.searches.leave()
 	if a := f.get(t, "/api/search?q=a"); a.status != http.StatusOK {
 		t.Errorf("%d", a.status)
 	}

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -17,42 +18,53 @@ import (
 // The site: pages for people (httpapi/CONTRACT.md#site). They go the way of the API's answers, and differ in their media
 // type, in a few headers, and in that their failures are pages, too.
 
-// robots hides nothing. Pages about persons have X-Robots-Tag: noindex, which crawlers only see if
-// they may fetch the pages.
-const robots = "User-agent: *\nDisallow:\n"
+const (
+	// entryPages is the path of the pages of entries. Their failures are pages as well.
+	entryPages = "/wpis/"
 
-// siteRoutes adds the site to the routing table.
-func (p *Public) siteRoutes(cfg Config) (err error) {
-	if p.site, err = site.New(site.Config{
+	// robots hides nothing. Pages about persons have X-Robots-Tag: noindex, which crawlers only see if they may fetch the
+	// pages.
+	robots = "User-agent: *\nDisallow:\n"
+
+	// staleAfter is the age of the data from which pages show it.
+	staleAfter = time.Minute
+)
+
+// addSite adds the site to the routing table.
+func (p *Public) addSite(cfg Config) (err error) {
+	p.site, err = site.New(site.Config{
 		BaseURL: cfg.BaseURL, Build: cfg.Build, AppealsURL: cfg.AppealsURL, ReportURL: cfg.ReportURL, Advice: cfg.Advice, About: cfg.About, Proofs: cfg.ProofsURL != "",
 		Demo: cfg.Demo,
-	}); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	for _, a := range p.site.Assets() { // without a rate limit: a page needs its style
-		p.add(a.Path, nil, document(a.Type, "public, max-age=31536000, immutable", a.Body))
+		p.add(a.Path, nil, serveDocument(a.Type, "public, max-age=31536000, immutable", a.Body))
 	}
 
-	p.addPage("/", p.checkPage)
+	p.addPage("/", serveCheckPage)
 	for _, l := range events.Lists() {
-		p.addPage("/"+string(l), p.listPage(l))
-		p.add(entryPages+string(l)+"/:id", p.limit, p.entryPage(l))
+		p.addPage("/"+string(l), serveListPage(l))
+		p.add(entryPages+string(l)+"/:id", p.limit, serveEntryPage(l))
 	}
-	p.addPage("/szukaj", p.searchPage)
-	p.addPage("/status", p.statusPage)
+	p.addPage("/szukaj", serveSearchPage)
+	p.addPage("/status", serveStatusPage)
+	p.addPage("/api", serveAPIPage(cfg.BaseURL))
+
 	about, err := p.site.About(nil)
 	if err != nil {
 		return err
 	}
-	p.addPage(site.AboutPath, pageDocument("public, max-age=300", about))
-	if err := p.developerPages(strings.TrimSuffix(cfg.BaseURL, "/")); err != nil {
+	p.addPage(site.AboutPath, serveDocument("", "public, max-age=300", about))
+	if err := p.addBots(cfg.BaseURL); err != nil {
 		return err
 	}
 
 	const day = "public, max-age=86400"
-	p.add("/.well-known/security.txt", p.limit, securityTxt(cfg.Contact, cfg.BaseURL))
-	p.add("/robots.txt", p.limit, document(plainText, day, []byte(robots)))
-	p.add("/favicon.ico", p.limit, document("image/vnd.microsoft.icon", day, site.Favicon()))
+	p.add("/.well-known/security.txt", p.limit, serveSecurityText(cfg.Contact, cfg.BaseURL))
+	p.add("/robots.txt", p.limit, serveDocument(plainText, day, []byte(robots)))
+	p.add("/favicon.ico", p.limit, serveDocument("image/vnd.microsoft.icon", day, site.Favicon()))
 	return nil
 }
 
@@ -62,43 +74,45 @@ func (p *Public) addPage(path string, h handler) {
 	p.add(path, p.limit, h)
 }
 
-// listPage serves GET /scammers, /servers and /legit.
-func (p *Public) listPage(l events.List) handler {
+// serveListPage serves GET /scammers, /servers and /legit.
+func serveListPage(l events.List) handler {
 	return func(x *exchange) error {
 		q, err := parseList(l, x.query())
 		if err != nil {
 			return err
 		}
-		if err := x.loadView(); err != nil {
+		view, err := x.loadView()
+		if err != nil {
 			return err
 		}
 		x.page = hiddenPage
-		if sent, err := x.sendKnown(p.listCache, x.pageTag(x.view.ListTag(&q))); sent || err != nil {
+		if sent, err := x.sendKnown(x.api.listCache, x.pageTag(view.ListTag(&q))); sent || err != nil {
 			return err
 		}
 
-		found, totals, err := x.findList(q)
+		page := site.ListPage{Query: q, AsOf: staleSince(x.asOf)}
+		err = x.search(isCostlyList(view, &q), func(ctx context.Context) (err error) {
+			page.Found, page.Totals, err = view.ListTotals(ctx, q)
+			return err
+		})
 		if err != nil {
 			return err
 		}
 
-		if err := x.takeMemory(sizeOf(found.Rows)); err != nil {
+		body, err := x.makeBody(sizeOf(page.Found.Rows))
+		if err != nil {
 			return err
 		}
-		body, err := p.site.List(nil, site.ListPage{Query: q, Found: found, Totals: totals, AsOf: x.staleSince()})
-		if err != nil {
+		if body, err = x.api.site.List(body, page); err != nil {
 			return err
 		}
 		return x.send(body)
 	}
 }
 
-// entryPages is the path of the pages of entries. Their failures are pages as well.
-const entryPages = "/wpis/"
-
-// entryPage serves GET /wpis/{list}/{entryId}. Its tag depends only on the entry. Caches keep it no longer than a check, so
-// that a delisted entry soon disappears.
-func (p *Public) entryPage(l events.List) handler {
+// serveEntryPage serves GET /wpis/{list}/{entryId}. Its tag depends only on the entry. Caches keep it no longer than a check,
+// so that a delisted entry soon disappears.
+func serveEntryPage(l events.List) handler {
 	return func(x *exchange) error {
 		id := x.c.Param("id")
 		if !events.IsID(id) {
@@ -107,10 +121,11 @@ func (p *Public) entryPage(l events.List) handler {
 		if err := readParams(x.query()).err; err != nil {
 			return err
 		}
-		if err := x.loadView(); err != nil {
+		view, err := x.loadView()
+		if err != nil {
 			return err
 		}
-		row := x.view.Entry(l, id)
+		row := view.Entry(l, id)
 		if row == nil {
 			return errNotFound
 		}
@@ -119,31 +134,33 @@ func (p *Public) entryPage(l events.List) handler {
 			return err
 		}
 
-		if err := x.takeMemory(sizeOf([]*readmodel.Row{row})); err != nil {
+		body, err := x.makeBody(len(row.JSON()))
+		if err != nil {
 			return err
 		}
-		body, err := p.site.Entry(nil, site.EntryPage{Row: row, AsOf: x.staleSince()})
-		if err != nil {
+		if body, err = x.api.site.Entry(body, site.EntryPage{Row: row, AsOf: staleSince(x.asOf)}); err != nil {
 			return err
 		}
 		return x.send(body)
 	}
 }
 
-// checkPage serves GET /, the person check. Search engines may only show it without a query.
-func (p *Public) checkPage(x *exchange) error {
+// serveCheckPage serves GET /, the person check. Search engines may only show it without a query.
+func serveCheckPage(x *exchange) error {
 	asked, err := parsePerson(x.query())
 	if err != nil {
 		return err
 	}
-	if err := x.loadView(); err != nil {
+	view, err := x.loadView()
+	if err != nil {
 		return err
 	}
 
 	// The answer says when it looked, to the minute.
-	looked, tag := x.asOf.UTC().Truncate(time.Minute), x.view.CheckTag()
+	looked := x.asOf.UTC().Truncate(time.Minute)
+	tag := view.CheckTag()
 	x.page = indexedPage
-	if !asked.empty() {
+	if !asked.isEmpty() {
 		x.page = hiddenPage
 		tag += "-" + strconv.FormatInt(looked.Unix(), 36)
 	}
@@ -151,65 +168,60 @@ func (p *Public) checkPage(x *exchange) error {
 		return err
 	}
 
-	page := site.CheckPage{Asked: cmp.Or(asked.text, asked.id), Looked: looked, AsOf: x.staleSince()}
+	page := site.CheckPage{Asked: cmp.Or(asked.text, asked.id), Looked: looked, AsOf: staleSince(x.asOf)}
 	for i, l := range events.Lists() {
-		page.Entries[i] = x.view.NumEntries(l)
+		page.Entries[i] = view.NumEntries(l)
 	}
-	if page.Asked != "" {
-		if err := x.decide(asked, &page); err != nil {
+	if !asked.isEmpty() {
+		if err := decide(x, asked, &page); err != nil {
 			return err
 		}
 	}
-	if err := x.takeMemory(sizeOfCheck(page.Found)); err != nil {
+
+	body, err := x.makeBody(sizeOfCheck(page.Found))
+	if err != nil {
 		return err
 	}
-	body, err := p.site.Check(nil, page)
-	if err != nil {
+	if body, err = x.api.site.Check(body, page); err != nil {
 		return err
 	}
 	return x.send(body)
 }
 
-// decide makes the verdict, and asks the API's check of the same text. Anything but an id takes milliseconds, so it waits for
-// its turn; so does an id that many entries share.
-func (x *exchange) decide(asked person, page *site.CheckPage) (err error) {
-	page.API = asked.check()
-	leave, err := x.takeTurn(page.API.ID == "" || asked.text != "" && asked.id != "" || x.view.ManyWithID(page.API.ID))
+// decide makes the verdict, and asks the API's check of the same text. Anything but an id takes milliseconds, and so does an id
+// that many entries share.
+func decide(x *exchange, asked person, page *site.CheckPage) error {
+	page.API = asked.checkQuery()
+	costly := page.API.ID == "" || asked.text != "" && asked.id != "" || x.view.ManyWithID(page.API.ID)
+	err := x.search(costly, func(ctx context.Context) (err error) {
+		page.Verdict, err = verdict.Check(ctx, x.view, asked.text, asked.id)
+		if err == nil && page.API != (readmodel.CheckQuery{}) {
+			page.Found, err = x.view.Check(ctx, page.API)
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	defer leave()
-
-	if page.Verdict, err = verdict.Check(x.ctx(), x.view, asked.text, asked.id); err != nil {
-		return err
-	}
-	if page.API != (readmodel.CheckQuery{}) {
-		if page.Found, err = x.view.Check(x.ctx(), page.API); err != nil {
-			return err
-		}
-	}
-	x.metrics.verdicts.WithLabelValues(string(page.Verdict.Value)).Inc()
+	x.api.metrics.verdicts.WithLabelValues(string(page.Verdict.Value)).Inc()
 	return nil
 }
 
-// staleAfter is the age of the data from which pages show it.
-const staleAfter = time.Minute
-
-// staleSince returns the time of the view, to the minute, if a page has to show it, else zero. Unknown is 1970.
-func (x *exchange) staleSince() time.Time {
-	switch {
-	case time.Since(x.asOf) <= staleAfter:
+// staleSince returns the time of the data, to the minute, if a page has to show it, else zero. Unknown is 1970.
+func staleSince(asOf time.Time) time.Time {
+	if time.Since(asOf) <= staleAfter {
 		return time.Time{}
-	case x.asOf.Before(time.Unix(0, 0)):
-		return time.Unix(0, 0).UTC()
 	}
-	return x.asOf.UTC().Truncate(time.Minute)
+	if unknown := time.Unix(0, 0).UTC(); asOf.Before(unknown) {
+		return unknown
+	}
+	return asOf.UTC().Truncate(time.Minute)
 }
 
 // pageTag returns the tag of the page that the site makes of a content.
 func (x *exchange) pageTag(content string) string {
-	tag := content + "-" + x.site.Version()
-	if stale := x.staleSince(); !stale.IsZero() {
+	tag := content + "-" + x.api.site.Version()
+	if stale := staleSince(x.asOf); !stale.IsZero() {
 		tag += "-" + strconv.FormatInt(stale.Unix(), 36)
 	}
 	return tag
@@ -217,21 +229,20 @@ func (x *exchange) pageTag(content string) string {
 
 // failsAsPage reports whether people see a failure as a page: on pages, and on unknown paths outside /api/. /proofs/{id} is in
 // openapi.yaml, and is no page.
-func (x *exchange) failsAsPage(status int) bool {
-	path := x.c.Request.URL.Path
+func (p *Public) failsAsPage(path string, status int) bool {
 	id, isProofs := strings.CutPrefix(path, "/proofs/")
 	isProofs = isProofs && id != "" && !strings.Contains(id, "/")
-	if x.site == nil || isProofs || strings.HasPrefix(path, "/api/") {
+	if p.site == nil || isProofs || strings.HasPrefix(path, "/api/") {
 		return false
 	}
-	return status == http.StatusNotFound || x.sitePaths[path] || strings.HasPrefix(path, entryPages)
+	return status == http.StatusNotFound || p.sitePaths[path] || strings.HasPrefix(path, entryPages)
 }
 
 // failurePage returns the body of a failure for people.
-func (x *exchange) failurePage(f *failure) []byte {
-	body, err := x.site.Append(nil, "error", site.Failure(site.Failed{
+func failurePage(x *exchange, f *failure) []byte {
+	body, err := x.api.site.Append(nil, "error", site.Failure(site.Failed{
 		Status: f.status, Text: f.text, Param: f.param, Path: x.c.Request.URL.EscapedPath(), Search: cmp.Or(x.c.Query(cmp.Or(f.param, "search")), x.c.Query("id")),
-		Query: x.query(), Empty: f.status == http.StatusServiceUnavailable && x.health.IsEmpty(),
+		Query: x.query(), Empty: f.status == http.StatusServiceUnavailable && x.api.health.IsEmpty(),
 	}))
 	if err != nil {
 		x.logFailure(err.Error())
@@ -240,21 +251,25 @@ func (x *exchange) failurePage(f *failure) []byte {
 	return body
 }
 
-// developerPages adds the pages for developers, and the files of the bots. All of them name the address of this service.
-func (p *Public) developerPages(baseURL string) error {
-	p.addPage("/api", func(x *exchange) error {
-		body, err := p.site.API(nil, addressOf(x.c.Request, baseURL))
+// serveAPIPage serves GET /api, whose examples name the address of this service.
+func serveAPIPage(baseURL string) handler {
+	return func(x *exchange) error {
+		x.page = indexedPage
+		body, err := x.api.site.API(nil, addressOf(x.c.Request, baseURL))
 		if err != nil {
 			return err
 		}
-		x.page = indexedPage
-		return x.sendHashed(cacheAddressed(baseURL), body)
-	})
-	body, err := p.site.BotsPage(nil)
+		return x.sendHashed(addressedCache(baseURL), body)
+	}
+}
+
+// addBots adds the page about bots, and their files, which name the address of this service.
+func (p *Public) addBots(baseURL string) error {
+	page, err := p.site.BotsPage(nil)
 	if err != nil {
 		return err
 	}
-	p.addPage(site.BotsPath, pageDocument("public, max-age=300", body))
+	p.addPage(site.BotsPath, serveDocument("", "public, max-age=300", page))
 
 	files, err := site.Bots()
 	if err != nil {
@@ -267,15 +282,16 @@ func (p *Public) developerPages(baseURL string) error {
 		}
 		p.add(site.BotsPath+"/"+name, p.limit, func(x *exchange) error {
 			x.media = media
-			return x.sendHashed(cacheAddressed(baseURL), []byte(strings.ReplaceAll(text, site.Address, addressOf(x.c.Request, baseURL))))
+			addressed := strings.ReplaceAll(text, site.Address, addressOf(x.c.Request, baseURL))
+			return x.sendHashed(addressedCache(baseURL), []byte(addressed))
 		})
 	}
 	return nil
 }
 
-// cacheAddressed returns how a document with this service's address is cached. No shared cache may store one with the
-// address of the request.
-func cacheAddressed(baseURL string) policy {
+// addressedCache returns the cache policy of a document with this service's address. No shared cache may store the address of
+// a request.
+func addressedCache(baseURL string) policy {
 	if baseURL == "" {
 		return policy{control: "private, max-age=300"}
 	}
@@ -285,16 +301,16 @@ func cacheAddressed(baseURL string) policy {
 // hostPattern matches the Host header of a request for a page.
 var hostPattern = regexp.MustCompile(`^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
 
-// addressOf returns baseURL or, if that is empty, the scheme and host that r was sent to, as r
-// states them. A proxy that speaks TLS to clients sends X-Forwarded-Proto; a client that forges it
-// misleads only itself.
+// addressOf returns baseURL or, if that is empty, the scheme and host that r was sent to, as r states them. A proxy that speaks
+// TLS to clients sends X-Forwarded-Proto; a client that forges it misleads only itself.
 func addressOf(r *http.Request, baseURL string) string {
-	switch {
-	case baseURL != "":
+	if baseURL != "" {
 		return baseURL
-	case len(r.Host) > 255 || !hostPattern.MatchString(r.Host):
+	}
+	if len(r.Host) > 255 || !hostPattern.MatchString(r.Host) {
 		return site.Address
-	case r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https":
+	}
+	if r.Header.Get("X-Forwarded-Proto") == "https" {
 		return "https://" + r.Host
 	}
 	return "http://" + r.Host

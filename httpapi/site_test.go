@@ -300,7 +300,7 @@ func TestPagesAreLimited(t *testing.T) {
 
 func BenchmarkPages(b *testing.B) {
 	p := busyAPI(b, 30000)
-	require.NoError(b, p.siteRoutes(Config{AppealsURL: "https://appeals.example.org/", ProofsURL: "https://proofs.example.org/"}))
+	require.NoError(b, p.addSite(Config{AppealsURL: "https://appeals.example.org/", ProofsURL: "https://proofs.example.org/"}))
 	b.Run("list", func(b *testing.B) { handle(b, p, "/scammers", http.StatusOK) })
 	b.Run("entry", func(b *testing.B) { handle(b, p, "/wpis/scammers/e0000007", http.StatusOK) })
 	for name, target := range map[string]string{"entry": "/wpis/scammers/e0000007", "list": "/scammers", "check": "/?id=900000000000000007"} {
@@ -364,7 +364,7 @@ func TestStatusPage(t *testing.T) {
 // The page names the address of the service: the configured one, or that of the request.
 func TestAPIPageNamesTheAddress(t *testing.T) {
 	t.Parallel()
-	bare, based := serve(t, withSite), serve(t, withSite, func(c *Config) { c.BaseURL = "https://rejestr.example/" })
+	bare, based := serve(t, withSite), serve(t, withSite, func(c *Config) { c.BaseURL = "https://rejestr.example" })
 	for _, c := range []struct {
 		f                 *fixture
 		host, proto, want string

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"example.org/registry/httpapi/site"
-	"example.org/registry/httpapi/upstream"
 )
 
 // statusBody is the body of GET /api/status.
@@ -23,45 +22,39 @@ type statusCheck struct {
 // statusCache lasts as long as a round of probes is shared.
 var statusCache = policy{control: "public, s-maxage=15"}
 
-// status serves GET /api/status. It needs no read model.
-func (p *Public) status(x *exchange) error {
-	round, err := x.latestRound()
-	if err != nil {
+// serveStatus serves GET /api/status. It needs no read model.
+func serveStatus(x *exchange) error {
+	if err := readParams(x.query()).err; err != nil {
 		return err
 	}
-	body := statusBody{CheckedAt: FormatTime(round.CheckedAt)}
+
+	round := x.api.upstreams.Status()
+	body := statusBody{CheckedAt: formatTime(round.CheckedAt)}
 	for _, c := range round.Components {
 		body.Checks = append(body.Checks, statusCheck{c.ID, c.OK, c.Latency.Milliseconds()})
 	}
 	return x.sendJSON(statusCache, "", body)
 }
 
-// statusPage serves GET /status with the same round.
-func (p *Public) statusPage(x *exchange) error {
-	round, err := x.latestRound()
-	if err != nil {
+// serveStatusPage serves GET /status with the same round.
+func serveStatusPage(x *exchange) error {
+	if err := readParams(x.query()).err; err != nil {
 		return err
 	}
+
+	round := x.api.upstreams.Status()
 	checks := make([]site.Component, len(round.Components))
 	for i, c := range round.Components {
 		checks[i] = site.Component{ID: c.ID, Checked: c.Configured, OK: c.OK, Latency: c.Latency}
 	}
 
-	_, _, notReady := p.health.View()
-	body, err := p.site.Append(nil, "status", site.StatusPage(checks, notReady == nil, round.CheckedAt))
+	x.page = indexedPage
+	_, _, notReady := x.api.health.View()
+	body, err := x.api.site.Append(nil, "status", site.StatusPage(checks, notReady == nil, round.CheckedAt))
 	if err != nil {
 		return err
 	}
-	x.page = indexedPage
 	return x.sendHashed(statusCache, body)
-}
-
-// latestRound checks the query and returns the round of probes to show.
-func (x *exchange) latestRound() (*upstream.Status, error) {
-	if err := readParams(x.query()).err; err != nil {
-		return nil, err
-	}
-	return x.upstreams.Status(), nil
 }
 
 // databaseCheck returns a check that fails whenever answers are old or there are none (httpapi/CONTRACT.md#readiness), and

@@ -77,8 +77,8 @@ func TestNegotiation(t *testing.T) {
 		"": "", "identity": "", "br": "", "deflate, br": "", "gzip": "gzip", "GZIP": "gzip", "x-gzip": "gzip", "zstd": "",
 		"gzip, zstd": "gzip", "zstd,gzip": "gzip", "gzip, deflate, br, zstd": "gzip",
 		"gzip;q=0": "", "gzip;q=0, zstd": "", "gzip;q=0.001": "gzip", "*": "gzip", "*;q=0": "", "*, gzip;q=0": "",
-		"gzip;q=0.5, identity": "", "gzip;q=0.5, identity;q=0.5": "gzip", "identity;q=0": "", "identity;q=0, gzip": "gzip",
-		"gzip;q=x": "", "gzip;q=2": "", "gzip;q=-1": "", "gzip;q=NaN": "", "gzip;level=1": "", ",,": "", ";": "", "gzipp": "", "gzip ; q = 1": "gzip",
+		"gzip;q=0.5, identity": "gzip", "gzip;q=0.5, identity;q=0.5": "gzip", "identity;q=0": "", "identity;q=0, gzip": "gzip",
+		"gzip;q=x": "", "gzip;q=2": "gzip", "gzip;q=-1": "", "gzip;q=NaN": "", ",,": "", ";": "", "gzipp": "", "gzip ; q = 1": "gzip",
 	} {
 		a := f.get(t, largeTarget, "Accept-Encoding", accept)
 		if got := a.header.Get("Content-Encoding"); got != coding {
@@ -201,9 +201,8 @@ func sameHeaders(t *testing.T, what string, full, short http.Header) {
 func TestNotModifiedRunsNoSearch(t *testing.T) {
 	f := serve(t)
 	f.boundSearches(0)
-	leave, err := f.public.searches.take(t.Context())
-	require.NoError(t, err)
-	defer leave()
+	require.NoError(t, f.public.searches.take(t.Context()))
+	defer f.public.searches.leave()
 	const target = "/api/scammers?search=adam"
 	f.wantError(t, http.StatusServiceUnavailable, "Serwer jest przeciążony.", http.MethodGet, target)
 	tag := f.model.View().ListTag(&readmodel.ListQuery{List: events.Scammers})

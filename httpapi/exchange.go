@@ -1,0 +1,286 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/klauspost/compress/gzip"
+	"github.com/maypok86/otter/v2"
+)
+
+// handler answers a request: it returns nil once it has sent the answer, else the failure to be sent.
+type handler func(x *exchange) error
+
+// exchange is one request and its answer. The methods are the steps of a handler, in this order: loadView, sendKnown, search,
+// makeBody, send. One goroutine uses it.
+type exchange struct {
+	head
+	api   *Public
+	c     *gin.Context
+	began time.Time
+
+	gzip   bool // the body may be compressed, and the client accepts that
+	keep   bool // the tag was known before the body, so the next request for it finds the body
+	memory int  // bytes that the answer has taken
+}
+
+// serve makes gin call h, unless the client is over its limit.
+func (p *Public) serve(limit *rateLimit, h handler) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		x := &exchange{api: p, c: c, began: time.Now()}
+		defer func() { _ = x.holdMemory(0) }() // which cannot fail
+
+		err := limit.allow(c)
+		if err == nil {
+			err = h(x)
+		}
+		if err != nil {
+			x.fail(err)
+		}
+	}
+}
+
+// query returns the query string as sent.
+func (x *exchange) query() string { return x.c.Request.URL.RawQuery }
+
+// sendKnown answers without a query if the content of the tag is known: by 304 to a client that has it, else by the kept body.
+// It reports whether it has answered.
+func (x *exchange) sendKnown(cache policy, tag string) (sent bool, err error) {
+	x.setContent(cache, tag)
+	x.keep = true
+	kept, isKept := x.api.bodies.GetIfPresent(x.key())
+	isKept = isKept && kept.tag == tag
+
+	// A 304 names the variant that the 200 would be. Before that is known, it names the client's.
+	if has, hasZipped := x.clientHas(); has {
+		x.zipped = hasZipped && x.gzip
+		if isKept {
+			x.zipped = kept.zipped
+		}
+		x.write(http.StatusNotModified, nil)
+		return true, nil
+	}
+	if !isKept {
+		return false, nil
+	}
+
+	if err := x.holdMemory(len(kept.body)); err != nil {
+		return false, err
+	}
+	x.zipped = kept.zipped
+	x.write(http.StatusOK, kept.body)
+	return true, nil
+}
+
+// setContent sets how the answer is cached, and its tag, which may be empty. Only a body with a tag is compressed.
+func (x *exchange) setContent(cache policy, tag string) {
+	x.cache = cache
+	x.tag = tag
+	x.gzip = tag != "" && !cache.asIs && acceptsGzip(x.c.Request.Header["Accept-Encoding"])
+}
+
+// clientHas reports whether If-None-Match names the tag, or any, and whether it names the compressed variant. No tag contains
+// quotes, so this is the weak comparison of RFC 9110, 13.1.2, with any list of tags.
+func (x *exchange) clientHas() (has, zipped bool) {
+	tags := strings.Join(x.c.Request.Header["If-None-Match"], ",")
+	if tags == "" || x.tag == "" {
+		return false, false
+	}
+	zipped = strings.Contains(tags, `"`+x.tag+`-gzip"`)
+	return zipped || tags == "*" || strings.Contains(tags, `"`+x.tag+`"`), zipped
+}
+
+// search runs a query, in its turn if it costs milliseconds. A client that closes its side of the connection may still wait for
+// the answer, so the query's context does not end with the request's.
+func (x *exchange) search(costly bool, query func(ctx context.Context) error) error {
+	ctx := context.WithoutCancel(x.c.Request.Context())
+	if costly {
+		if err := x.api.searches.take(ctx); err != nil {
+			return err
+		}
+		defer x.api.searches.leave()
+	}
+	return query(ctx)
+}
+
+// sizeOfEnvelope is room for what a body has besides its entries, in bytes.
+const sizeOfEnvelope = 256
+
+// makeBody returns an empty body with room for entries of size bytes. The memory is taken first, so that neither large answers
+// nor clients that do not read multiply. Its error is errBusy.
+func (x *exchange) makeBody(size int) ([]byte, error) {
+	size += sizeOfEnvelope
+	if err := x.holdMemory(size); err != nil {
+		return nil, err
+	}
+	return make([]byte, 0, size), nil
+}
+
+// holdMemory takes or returns memory, so that the answer has size bytes. Its error is errBusy.
+func (x *exchange) holdMemory(size int) error {
+	if err := x.api.memory.take(size - x.memory); err != nil {
+		return err
+	}
+	x.memory = size
+	return nil
+}
+
+const minZipped = 1 << 10 // bytes from which a body is compressed
+
+// send sends a body, compressed if the client accepts that, or a 304 to a client that has it.
+func (x *exchange) send(body []byte) error {
+	if x.gzip && len(body) >= minZipped {
+		zipped := x.api.gzips.compress(body)
+		if x.zipped = len(zipped) < len(body); x.zipped {
+			body = zipped
+		}
+	}
+	if err := x.holdMemory(len(body)); err != nil {
+		return err
+	}
+
+	if x.keep && len(body) <= maxKept {
+		key := x.key()
+		key.path, key.query = strings.Clone(key.path), strings.Clone(key.query) // the request's memory is used again
+		x.api.bodies.Set(key, keptBody{x.tag, body, x.zipped})
+	}
+
+	if has, _ := x.clientHas(); has {
+		x.write(http.StatusNotModified, nil)
+		return nil
+	}
+	x.write(http.StatusOK, body)
+	return nil
+}
+
+// sendHashed is send for a body that is a function of more than a tag of the view names. Its tag is its hash.
+func (x *exchange) sendHashed(cache policy, body []byte) error {
+	x.setContent(cache, hashTag(body))
+	return x.send(body)
+}
+
+func hashTag(body []byte) string {
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:16])
+}
+
+// sendJSON sends v. The tag may be empty.
+func (x *exchange) sendJSON(cache policy, tag string, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	x.setContent(cache, tag)
+	return x.send(body)
+}
+
+// fail sends a failure: to programs as JSON, to people as a page.
+func (x *exchange) fail(err error) {
+	f := failureOf(err)
+	if f.status == http.StatusInternalServerError {
+		x.logFailure(err.Error())
+	}
+
+	// No other failure than a donation's 404 is about a state.
+	asPage := x.api.failsAsPage(x.c.Request.URL.Path, f.status)
+	x.head = head{waits: x.waits, view: x.view, asOf: x.asOf}
+	if f.status != http.StatusNotFound || asPage {
+		x.view = nil
+	}
+
+	if f.retryAfter != "" {
+		x.c.Header("Retry-After", f.retryAfter)
+	}
+	if asPage {
+		x.page = hiddenPage
+		x.write(f.status, failurePage(x, f))
+		return
+	}
+	x.c.Header(errorHeader, f.code)
+	x.write(f.status, []byte(`{"error":"`+f.text+`"}`))
+}
+
+// logFailure logs with the route alone: queries and ids are about people.
+func (x *exchange) logFailure(text string) {
+	x.api.logger.ErrorContext(x.c.Request.Context(), "request failed", "route", routeOf(x.c), "error", text)
+}
+
+// write sends the headers and, unless the answer is a 304, the body.
+func (x *exchange) write(status int, body []byte) {
+	h := x.c.Writer.Header()
+	x.setHeaders(h, x.c.Request.URL.Path)
+	if status != http.StatusNotModified {
+		h.Set("Content-Length", strconv.Itoa(len(body)))
+		if x.zipped {
+			h.Set("Content-Encoding", "gzip")
+		}
+	}
+	if len(body) > 0 {
+		h.Set("Content-Type", x.contentType())
+	}
+
+	// A client that takes its answer slowly makes no slow server, nor does one that asked to wait.
+	if !x.waits {
+		x.api.metrics.seconds.WithLabelValues(routeOf(x.c)).Observe(time.Since(x.began).Seconds())
+	}
+	x.c.Writer.WriteHeader(status)
+	x.c.Writer.WriteHeaderNow()
+	_, _ = x.c.Writer.Write(body) // fails only if the client has gone
+}
+
+// bodyKey names a kept body. Another spelling of the same query is another key.
+type bodyKey struct {
+	path, query string
+	gzip        bool // the client accepts it
+}
+
+func (x *exchange) key() bodyKey { return bodyKey{x.c.Request.URL.Path, x.query(), x.gzip} }
+
+// keptBody is a body that was sent. It is right as long as its tag names the content, so nothing has to be invalidated.
+type keptBody struct {
+	tag    string
+	body   []byte
+	zipped bool
+}
+
+const (
+	maxKept     = 256 << 10 // bytes of a body that is kept
+	keptBodies  = 64 << 20  // bytes of all of them
+	keptBesides = 256       // bytes of a kept body besides its texts, roughly
+)
+
+func newKeptBodies() *otter.Cache[bodyKey, keptBody] {
+	return otter.Must(&otter.Options[bodyKey, keptBody]{
+		MaximumWeight: keptBodies,
+		Weigher: func(k bodyKey, b keptBody) uint32 {
+			return uint32(len(k.path) + len(k.query) + len(b.body) + keptBesides)
+		},
+		Executor: func(f func()) { f() }, // no goroutine outlives its caller
+	})
+}
+
+// gzips compresses whole bodies. Any goroutine may use it.
+type gzips struct{ writers sync.Pool }
+
+func (g *gzips) compress(body []byte) []byte {
+	w, ok := g.writers.Get().(*gzip.Writer)
+	if !ok {
+		w, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails only for an unknown level
+	}
+	defer g.writers.Put(w)
+
+	out := bytes.NewBuffer(make([]byte, 0, len(body)/2))
+	w.Reset(out)
+	_, _ = w.Write(body) // a bytes.Buffer takes all
+	_ = w.Close()
+	return bytes.Clone(out.Bytes()) // no longer than it must be: it may be kept
+}

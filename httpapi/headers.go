@@ -1,0 +1,152 @@
+package httpapi
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"example.org/registry/readmodel"
+)
+
+// head is what the headers of an answer say.
+type head struct {
+	view *readmodel.View // the state that is answered from; nil for none
+	asOf time.Time       // the last moment at which the view was known to be complete
+
+	cache  policy
+	waits  bool   // the client asked to wait, for a sequence or a change: no cache may keep the answer
+	tag    string // names the content, without quotes; "" for none
+	zipped bool
+	media  string // "" means JSON or, for a page, HTML
+	page   page
+}
+
+// policy is how caches treat an answer. The zero value is no-store.
+type policy struct {
+	control string // Cache-Control
+	cdn     string // CDN-Cache-Control, if any
+	asIs    bool   // never compressed, so that its length tells nothing
+}
+
+// page distinguishes pages of the site from answers of the API.
+type page uint8
+
+const (
+	noPage      page = iota
+	hiddenPage       // no search engine may show it
+	indexedPage      // search engines may show it
+)
+
+const (
+	// errorHeader has the kind of a failure, for programs.
+	errorHeader = "Registry-Error"
+
+	exposedHeaders = "Registry-Sequence, Registry-As-Of, Registry-Index-Sequence, Registry-Error, ETag, Retry-After"
+	plainText      = "text/plain; charset=utf-8"
+)
+
+func (d *head) contentType() string {
+	if d.media != "" {
+		return d.media
+	}
+	if d.page != noPage {
+		return "text/html; charset=utf-8"
+	}
+	return "application/json; charset=utf-8"
+}
+
+// setHeaders sets the headers that a 200 and a 304 have in common.
+func (d *head) setHeaders(h http.Header, path string) {
+	setCommonHeaders(h, path)
+	if d.page != noPage {
+		setPageHeaders(h)
+	}
+	if d.page == indexedPage {
+		h.Del("X-Robots-Tag")
+	}
+
+	if d.view != nil {
+		asOf := formatTime(d.asOf)
+		h.Set("Registry-Sequence", strconv.FormatUint(d.view.Sequence(), 10))
+		h.Set("Registry-As-Of", asOf)
+		if d.page != noPage { // says how old the data of a cached page is; see site.js
+			h.Set("Last-Modified", d.asOf.UTC().Format(http.TimeFormat))
+			h.Set("Server-Timing", `asof;desc="`+asOf+`"`)
+		}
+	}
+
+	if d.tag != "" && d.zipped {
+		h.Set("ETag", `"`+d.tag+`-gzip"`)
+	} else if d.tag != "" {
+		h.Set("ETag", `"`+d.tag+`"`)
+	}
+	d.setCacheHeaders(h)
+}
+
+func (d *head) setCacheHeaders(h http.Header) {
+	// Vary does not depend on the size of the body, which a 304 does not know.
+	var vary []string
+	if d.tag != "" && !d.cache.asIs {
+		vary = append(vary, "Accept-Encoding")
+	}
+	if d.view != nil && d.cache.control != "" {
+		vary = append(vary, minSeqHeader)
+	}
+	if len(vary) > 0 {
+		h.Set("Vary", strings.Join(vary, ", "))
+	}
+
+	if !d.waits && d.cache.control != "" {
+		h.Set("Cache-Control", d.cache.control)
+		if d.cache.cdn != "" {
+			h.Set("CDN-Cache-Control", d.cache.cdn)
+		}
+		return
+	}
+	h.Set("Cache-Control", "no-store")
+	if d.cache.asIs {
+		h.Set("Cache-Control", "no-store, no-transform")
+	}
+}
+
+// setCommonHeaders sets the headers of every answer. It ignores Origin: a shared cache may give an answer to anybody.
+func setCommonHeaders(h http.Header, path string) {
+	h.Set("Access-Control-Allow-Origin", "*")
+	h.Set("Access-Control-Expose-Headers", exposedHeaders)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Robots-Tag", "noindex, nofollow")
+	if isAvatar(path) { // nothing in a picture may run
+		h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	}
+}
+
+func setPageHeaders(h http.Header) {
+	h.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; "+
+		"img-src 'self'; script-src 'self'; style-src 'self'")
+	h.Set("Referrer-Policy", "no-referrer") // addresses of pages name persons
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+}
+
+// acceptsGzip reports whether Accept-Encoding gives gzip a weight above zero (RFC 9110, 12.5.3).
+func acceptsGzip(lines []string) (accepts bool) {
+	for _, line := range lines {
+		for part := range strings.SplitSeq(line, ",") {
+			coding, weight, _ := strings.Cut(part, ";")
+			switch strings.ToLower(strings.TrimSpace(coding)) {
+			case "gzip", "x-gzip":
+				return isPositive(weight)
+			case "*":
+				accepts = isPositive(weight)
+			}
+		}
+	}
+	return accepts
+}
+
+// isPositive reads "q=0.5". An absent weight is 1.
+func isPositive(weight string) bool {
+	_, number, given := strings.Cut(weight, "=")
+	q, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	return !given || err == nil && q > 0
+}
