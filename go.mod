@@ -19,7 +19,6 @@ require (
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3 // strict JSON: no repeated member, no invalid UTF-8; until encoding/json/v2 is stable
 	github.com/goccy/go-yaml v1.19.2 // openapi.yaml as a page; tests read YAML
 	github.com/gofrs/flock v0.13.1 // one process a data directory
-	github.com/google/uuid v1.6.0 // ids of events
 	github.com/klauspost/compress v1.20.3 // gzip of responses, zstd of snapshots
 	github.com/maypok86/otter/v2 v2.4.0 // caches: responses, avatars, rate limit
 	github.com/nats-io/jwt/v2 v2.8.2 // indirect; tests: accounts of the documented broker

@@ -151,7 +151,7 @@ func TestCacheForgets(t *testing.T) {
 	}
 	publisher := publish.New(jetStream(t, c.connect(t, "publisher")), publish.Config{Stream: events.DefaultStream})
 	ack, err := publisher.Publish(t.Context(), events.Event{
-		ID: events.NewEventID(), Source: "https://moderation.example/", Type: events.TypeDelisted,
+		ID: "1", Source: "https://moderation.example/", Type: events.TypeDelisted,
 		Data: events.Delisting{Revision: 2, List: events.Scammers, EntryID: gone},
 	})
 	require.NoError(t, err)
@@ -310,7 +310,7 @@ func TestCacheOfChanges(t *testing.T) {
 	var revision int64
 	change := func() {
 		t.Helper()
-		e := events.Event{ID: events.NewEventID(), Source: "https://moderation.example/", Type: events.TypeListed, Time: time.Now(), Data: events.Entry{
+		e := events.Event{ID: "1", Source: "https://moderation.example/", Type: events.TypeListed, Time: time.Now(), Data: events.Entry{
 			Revision: 1,
 			List:     events.Servers, EntryID: fmt.Sprint("cached", random.IntN(5)), ChatID: "1", Name: fmt.Sprint("x", random.IntN(100)), ReportID: "R", ReportedAt: time.Now()}}
 		if random.IntN(3) == 0 {

@@ -2,14 +2,14 @@ package events
 
 import "strings"
 
-// checkChatID rejects what is no chat id (IsChatID): every check of such an entry would find no
+// checkChatID rejects anything but a chat id (IsChatID): every check of such an entry would find no
 // match, which passes for an all-clear.
-func checkChatID(s string) *Error {
-	switch {
-	case isLostValue(s):
-		return inData("chatId", "a value that a program has lost, such as undefined or null; of an unknown person, send unknown-<entryId>")
-	case !IsID(s):
-		return inData("chatId", "must be 1 to 64 of A-Z, a-z, 0-9, _ and -; of a mention or an address, send only the id in it")
+func checkChatID(s string) error {
+	if isLostValue(s) {
+		return newDataError("chatId", "a value that a program has lost, such as undefined or null; of an unknown person, send unknown-<entryId>")
+	}
+	if !IsID(s) {
+		return newDataError("chatId", "must be 1 to 64 of A-Z, a-z, 0-9, _ and -; of a mention or an address, send only the id in it")
 	}
 	return nil
 }
@@ -40,17 +40,20 @@ func ReadChatID(s string) (id string, ok bool) {
 // ReferredChatID returns the digits in a reference to a user: a mention, <@123> or <@!123>, or an
 // address of the chat platform with the path /users/123. It reports whether s is such a reference.
 func ReferredChatID(s string) (id string, ok bool) {
-	if mention, is := strings.CutPrefix(s, "<@"); is {
+	if mention, isMention := strings.CutPrefix(s, "<@"); isMention {
 		id, ok = strings.CutSuffix(strings.TrimPrefix(mention, "!"), ">")
-	} else {
-		host, path, _ := strings.Cut(withoutScheme(s), "/")
-		id, ok = strings.CutPrefix(path, "users/")
-		id, ok = strings.TrimSuffix(id, "/"), ok && isPlatform(host)
+		return id, ok && isDigits(id)
 	}
-	return id, ok && id != "" && strings.Trim(id, "0123456789") == ""
+
+	host, path, _ := strings.Cut(cutScheme(s), "/")
+	id, ok = strings.CutPrefix(path, "users/")
+	id = strings.TrimSuffix(id, "/")
+	return id, ok && isPlatform(host) && isDigits(id)
 }
 
-func withoutScheme(address string) string {
+func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+
+func cutScheme(address string) string {
 	for _, scheme := range [...]string{"https://", "http://"} {
 		if len(address) >= len(scheme) && strings.EqualFold(address[:len(scheme)], scheme) {
 			return address[len(scheme):]
@@ -62,8 +65,8 @@ func withoutScheme(address string) string {
 // isPlatform reports whether host is one of the chat platform's, or below one.
 func isPlatform(host string) bool {
 	host = strings.ToLower(host)
-	for _, own := range [...]string{"discord.com", "discordapp.com"} {
-		if below, ok := strings.CutSuffix(host, own); ok && (below == "" || strings.HasSuffix(below, ".")) {
+	for _, domain := range [...]string{"discord.com", "discordapp.com"} {
+		if below, ok := strings.CutSuffix(host, domain); ok && (below == "" || strings.HasSuffix(below, ".")) {
 			return strings.Trim(below, "abcdefghijklmnopqrstuvwxyz0123456789-.") == ""
 		}
 	}

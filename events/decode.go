@@ -18,9 +18,37 @@ import (
 // Decode reads one event, as strictly as events/CONTRACT.md#json asks. The error is an *Error. The
 // event shares no memory with the payload. Any number of goroutines may decode.
 func Decode(payload []byte) (Event, error) {
-	e, bad := decode(payload)
-	if bad != nil {
-		return Event{}, bad
+	if len(payload) > MaxPayload {
+		return Event{}, newError("event", "longer than "+strconv.Itoa(MaxPayload)+" bytes")
+	}
+	if hasEscapedNUL(payload) {
+		return Event{}, newError("event", "contains NUL")
+	}
+
+	// Read the envelope, and the data as its type says.
+	var env envelopeJSON
+	if err := readObject("event", payload, &env); err != nil {
+		return Event{}, err
+	}
+	if *env.SpecVersion != "1.0" {
+		return Event{}, newError("specversion", "must be 1.0")
+	}
+	if env.ContentType != nil && !isJSONType(*env.ContentType) {
+		return Event{}, newError("datacontenttype", "must be JSON")
+	}
+	data, err := decodeData(Type(*env.Type), env.Data)
+	if err != nil {
+		return Event{}, err
+	}
+	e := Event{ID: *env.ID, Source: *env.Source, Type: Type(*env.Type), Data: data}
+	if env.Time != nil {
+		if e.Time, err = parseTime("time", *env.Time); err != nil {
+			return Event{}, err
+		}
+	}
+
+	if err := Validate(e); err != nil {
+		return Event{}, err
 	}
 	return e, nil
 }
@@ -28,56 +56,17 @@ func Decode(payload []byte) (Event, error) {
 // DecodeMessage is Decode for a message of the stream: it also rejects a subject that is unknown or
 // is not the data's.
 func DecodeMessage(subject string, payload []byte) (Event, error) {
-	of, err := ParseSubject(subject)
+	published, err := ParseSubject(subject)
+	if err != nil {
+		return Event{}, err
+	}
+	e, err := Decode(payload)
 	if err != nil {
 		return Event{}, err
 	}
 
-	e, bad := decode(payload)
-	if bad != nil {
-		return Event{}, bad
-	}
-	if data := e.Data.Subject(); data != of {
-		return Event{}, &Error{"subject", "subject says " + subject + ", data says " + data.String(), "not the one of the data"}
-	}
-	return e, nil
-}
-
-func decode(payload []byte) (Event, *Error) {
-	if len(payload) > MaxPayload {
-		return Event{}, wrong("event", "longer than "+strconv.Itoa(MaxPayload)+" bytes")
-	}
-	if hasEscapedNUL(payload) {
-		return Event{}, wrong("event", "contains NUL")
-	}
-
-	var env envelopeJSON
-	if bad := readObject("event", payload, &env); bad != nil {
-		return Event{}, bad
-	}
-	if *env.SpecVersion != "1.0" {
-		return Event{}, wrong("specversion", "must be 1.0")
-	}
-	if env.ContentType != nil && !isJSONType(*env.ContentType) {
-		return Event{}, wrong("datacontenttype", "must be JSON")
-	}
-
-	e := Event{ID: *env.ID, Source: *env.Source, Type: Type(*env.Type)}
-	if !isType(e.Type) {
-		return Event{}, wrongWords("type", "unknown type", quote(*env.Type))
-	}
-	var bad *Error
-	if env.Time != nil {
-		if e.Time, bad = parseTime("time", *env.Time); bad != nil {
-			return Event{}, bad
-		}
-	}
-	if e.Data, bad = decodeData(e.Type, env.Data); bad != nil {
-		return Event{}, bad
-	}
-
-	if bad := validate(&e); bad != nil {
-		return Event{}, bad
+	if described := e.Data.Subject(); described != published {
+		return Event{}, &Error{"subject", "subject says " + subject + ", data says " + described.String(), "not the one of the data"}
 	}
 	return e, nil
 }
@@ -90,6 +79,7 @@ func hasEscapedNUL(b []byte) bool {
 		if i < 0 {
 			return false
 		}
+
 		first := off + i
 		for first > 0 && b[first-1] == '\\' {
 			first--
@@ -107,8 +97,8 @@ func isJSONType(contentType string) bool {
 	return err == nil && (media == "application/json" || strings.HasSuffix(media, "+json"))
 }
 
-// The JSON of events. A member is a pointer, so that one that is missing (or null, which is no value)
-// differs from a zero value. Those with omitzero may be missing.
+// The JSON of events. Members are pointers, so that a missing one (or null, which is no value) differs
+// from a zero value. Members with omitzero may be missing.
 type (
 	envelopeJSON struct {
 		SpecVersion *string        `json:"specversion"`
@@ -169,20 +159,23 @@ type (
 	}
 )
 
-// decodeData reads the data of an event of type t. Bounds are checked afterwards, by checkData.
-func decodeData(t Type, raw []byte) (Data, *Error) {
+// decodeData reads the data of an event of type t. Validate checks its bounds.
+func decodeData(t Type, raw []byte) (Data, error) {
 	switch t {
+	case TypeListed, TypeVerified, TypeAmended:
+		return decodeEntry(raw)
+
 	case TypeDelisted:
 		var m delistingJSON
-		if bad := readObject("data", raw, &m); bad != nil {
-			return nil, bad
+		if err := readObject("data", raw, &m); err != nil {
+			return nil, err
 		}
 		return Delisting{List: List(*m.List), EntryID: *m.EntryID, Revision: *m.Revision}, nil
 
 	case TypeViewsCounted:
 		var m viewsJSON
-		if bad := readObject("data", raw, &m); bad != nil {
-			return nil, bad
+		if err := readObject("data", raw, &m); err != nil {
+			return nil, err
 		}
 		return Views{List: List(*m.List), EntryID: *m.EntryID, Revision: *m.Revision, Views: *m.Views}, nil
 
@@ -191,83 +184,90 @@ func decodeData(t Type, raw []byte) (Data, *Error) {
 
 	case TypeDonationRemoved:
 		var m removalJSON
-		if bad := readObject("data", raw, &m); bad != nil {
-			return nil, bad
+		if err := readObject("data", raw, &m); err != nil {
+			return nil, err
 		}
 		return DonationRemoval{DonationID: *m.DonationID, Revision: *m.Revision}, nil
 	}
-	return decodeEntry(raw)
+	return nil, newQuotingError("type", "unknown type", string(t))
 }
 
-func decodeEntry(raw []byte) (Data, *Error) {
+func decodeEntry(raw []byte) (Data, error) {
 	var m entryJSON
-	if bad := readObject("data", raw, &m); bad != nil {
-		return nil, bad
+	if err := readObject("data", raw, &m); err != nil {
+		return nil, err
 	}
 	if missing := missingMember(m.Proofs); missing != "" {
-		return nil, inData("proofs."+missing, "missing")
+		return nil, newDataError("proofs."+missing, "missing")
+	}
+	reportedAt, err := parseTime("data.reportedAt", *m.ReportedAt)
+	if err != nil {
+		return nil, err
+	}
+	proofsID, err := decodeProofsID(m.Proofs.ID)
+	if err != nil {
+		return nil, err
 	}
 
-	e := Entry{
+	return Entry{
 		List: List(*m.List), EntryID: *m.EntryID, ChatID: *m.ChatID, Name: *m.Name, Reason: *m.Reason,
-		Verified: *m.Verified, ReportID: *m.ReportID, Revision: *m.Revision,
-		Proofs: Proofs{Private: *m.Proofs.Private},
-	}
-	var bad *Error
-	if e.ReportedAt, bad = parseTime("data.reportedAt", *m.ReportedAt); bad != nil {
-		return nil, bad
-	}
-	if m.Proofs.ID.Kind() == jsontext.KindNull {
-		return e, nil
-	}
-
-	// An empty string would pass for null later.
-	if json.Unmarshal(m.Proofs.ID, &e.Proofs.ID) != nil {
-		return nil, inData("proofs.id", "must be a string")
-	}
-	if e.Proofs.ID == "" {
-		return nil, checkID("proofs.id", "")
-	}
-	return e, nil
+		Verified: *m.Verified, Proofs: Proofs{ID: proofsID, Private: *m.Proofs.Private},
+		ReportID: *m.ReportID, ReportedAt: reportedAt, Revision: *m.Revision,
+	}, nil
 }
 
-func decodeDonation(raw []byte) (Data, *Error) {
+// decodeProofsID returns the id, or "" for null. It refuses an empty string, which would pass for null.
+func decodeProofsID(raw jsontext.Value) (id string, err error) {
+	if raw.Kind() == jsontext.KindNull {
+		return "", nil
+	}
+	if json.Unmarshal(raw, &id) != nil {
+		return "", newDataError("proofs.id", "must be a string")
+	}
+	if id == "" {
+		return "", checkID("proofs.id", "")
+	}
+	return id, nil
+}
+
+func decodeDonation(raw []byte) (Data, error) {
 	var m donationJSON
-	if bad := readObject("data", raw, &m); bad != nil {
-		return nil, bad
+	if err := readObject("data", raw, &m); err != nil {
+		return nil, err
+	}
+	createdAt, err := parseTime("data.createdAt", *m.CreatedAt)
+	if err != nil {
+		return nil, err
+	}
+	updatedAt, err := parseTime("data.updatedAt", *m.UpdatedAt)
+	if err != nil {
+		return nil, err
 	}
 
-	d := Donation{
+	return Donation{
 		DonationID: *m.DonationID, Status: DonationStatus(*m.Status), Amount: *m.Amount, Currency: *m.Currency,
-		Confirmations: *m.Confirmations, RequiredConfirmations: *m.RequiredConfirmations, Revision: *m.Revision,
-	}
-	var bad *Error
-	if d.CreatedAt, bad = parseTime("data.createdAt", *m.CreatedAt); bad != nil {
-		return nil, bad
-	}
-	if d.UpdatedAt, bad = parseTime("data.updatedAt", *m.UpdatedAt); bad != nil {
-		return nil, bad
-	}
-	return d, nil
+		Confirmations: *m.Confirmations, RequiredConfirmations: *m.RequiredConfirmations,
+		CreatedAt: createdAt, UpdatedAt: updatedAt, Revision: *m.Revision,
+	}, nil
 }
 
-// readObject reads a JSON object into the struct to which a pointer is given, and refuses one that
-// lacks a member. field is the path of the object: "event" or "data".
-func readObject(field string, raw []byte, to any) *Error {
+// readObject reads a JSON object into the struct to which a pointer is given, and refuses an object
+// that lacks a member. field is the path of the object: "event" or "data".
+func readObject(field string, raw []byte, to any) error {
 	prefix := ""
 	if field != "event" { // the envelope's members stand alone
 		prefix = field + "."
 	}
 	if err := json.Unmarshal(raw, to); err != nil {
-		return explain(err, field, prefix, raw)
+		return explainJSON(err, field, prefix, raw)
 	}
 	if missing := missingMember(to); missing != "" {
-		return wrong(prefix+missing, "missing")
+		return newError(prefix+missing, "missing")
 	}
 	return nil
 }
 
-// missingMember returns the name of the first member that a struct must have and has not, or "".
+// missingMember returns the name of the first required member that a struct lacks, or "".
 func missingMember(object any) string {
 	members := reflect.ValueOf(object).Elem()
 	for i := range members.NumField() {
@@ -279,61 +279,66 @@ func missingMember(object any) string {
 	return ""
 }
 
-// explain turns an error of the JSON library into an *Error that repeats no input.
-func explain(err error, field, prefix string, raw []byte) *Error {
-	var semantic *json.SemanticError
-	var syntax *jsontext.SyntacticError
-	switch {
-	case errors.Is(err, jsontext.ErrDuplicateName):
-		return wrong("event", "an object has the same member twice")
-	case !utf8.Valid(raw):
-		return wrong("event", "invalid UTF-8")
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return wrong("event", "not JSON: ends too early")
-	case errors.As(err, &semantic):
+// explainJSON turns an error of the JSON library into an *Error that repeats no input.
+func explainJSON(err error, field, prefix string, raw []byte) error {
+	if errors.Is(err, jsontext.ErrDuplicateName) {
+		return newError("event", "an object has the same member twice")
+	}
+	if !utf8.Valid(raw) {
+		return newError("event", "invalid UTF-8")
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return newError("event", "not JSON: ends too early")
+	}
+
+	if semantic, ok := errors.AsType[*json.SemanticError](err); ok {
 		if path := strings.ReplaceAll(strings.TrimPrefix(string(semantic.JSONPointer), "/"), "/", "."); path != "" {
 			field = prefix + path
 		}
-		return wrong(field, mustBe(semantic))
-	case errors.As(err, &syntax):
-		return wrong("event", "not JSON that RFC 8259 allows, at byte "+strconv.FormatInt(syntax.ByteOffset, 10)) // from 0
+		return newError(field, describeKind(semantic))
 	}
-	return wrong("event", "not JSON that RFC 8259 allows")
+	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		return newError("event", "not JSON that RFC 8259 allows, at byte "+strconv.FormatInt(syntax.ByteOffset, 10)) // from 0
+	}
+	return newError("event", "not JSON that RFC 8259 allows")
 }
 
-// mustBe says which kind of value a member has to have.
-func mustBe(err *json.SemanticError) string {
-	of := err.GoType
-	for of != nil && of.Kind() == reflect.Pointer {
-		of = of.Elem()
+// describeKind says which kind of value a member must have.
+func describeKind(err *json.SemanticError) string {
+	want := err.GoType
+	for want != nil && want.Kind() == reflect.Pointer {
+		want = want.Elem()
 	}
-	switch {
-	case of == nil || of.Kind() == reflect.Struct:
+	if want == nil {
 		return "must be an object"
-	case of.Kind() == reflect.Bool:
+	}
+
+	switch want.Kind() {
+	case reflect.Struct:
+		return "must be an object"
+	case reflect.Bool:
 		return "must be true or false"
-	case of.Kind() == reflect.Int64 && err.JSONKind == jsontext.KindNumber:
-		return "must be a whole number written in digits alone"
-	case of.Kind() == reflect.Int64:
+	case reflect.Int64:
+		if err.JSONKind == jsontext.KindNumber {
+			return "must be a whole number written in digits alone"
+		}
 		return "must be a number"
 	}
 	return "must be a string"
 }
 
-const notTime = "not an RFC 3339 time such as 2026-11-21T10:15:00Z"
-
 // parseTime reads an RFC 3339 time, cuts it to milliseconds and makes it UTC. A leap second is
 // refused: no time.Time stands for it.
-func parseTime(field, written string) (time.Time, *Error) {
+func parseTime(field, written string) (time.Time, error) {
 	if len(written) > maxTimeText {
-		return time.Time{}, wrong(field, "longer than 64 bytes")
+		return time.Time{}, newError(field, "longer than 64 bytes")
 	}
 
 	// RFC 3339 allows a small t and z; Go does not.
 	text := strings.ToUpper(written)
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil || !isStrictTime(text) {
-		return time.Time{}, wrongTime(field, notTime, []byte(written))
+		return time.Time{}, newTimeError(field, "not an RFC 3339 time such as 2026-11-21T10:15:00Z", written)
 	}
 	return t.UTC().Truncate(time.Millisecond), nil
 }
@@ -345,6 +350,7 @@ func isStrictTime(s string) bool {
 	if len(s) <= seconds || s[13] != ':' || s[seconds] == ',' {
 		return false
 	}
+
 	if strings.HasSuffix(s, "Z") {
 		return true
 	}

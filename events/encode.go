@@ -10,21 +10,23 @@ import (
 // Encode validates e and writes it as structured JSON: members in a fixed order, no white space,
 // times in UTC, cut to milliseconds. The error is an *Error.
 func Encode(e Event) ([]byte, error) {
-	if err := validate(&e); err != nil {
+	if err := Validate(e); err != nil {
 		return nil, err
 	}
+
 	w := writer{make([]byte, 0, 512)}
-	w.text(`{"specversion":"1.0","id":`, e.ID)
-	w.text(`,"source":`, e.Source)
-	w.text(`,"type":`, string(e.Type))
+	w.addText(`{"specversion":"1.0","id":`, e.ID)
+	w.addText(`,"source":`, e.Source)
+	w.addText(`,"type":`, string(e.Type))
 	if !e.Time.IsZero() {
-		w.time(`,"time":`, e.Time)
+		w.addTime(`,"time":`, e.Time)
 	}
-	w.raw(`,"datacontenttype":"application/json","data":`)
-	w.data(e.Data)
-	w.raw(`}`)
+	w.add(`,"datacontenttype":"application/json","data":`)
+	w.addData(e.Data)
+	w.add(`}`)
+
 	if len(w.b) > MaxPayload {
-		return nil, wrong("event", "longer than "+strconv.Itoa(MaxPayload)+" bytes")
+		return nil, newError("event", "longer than "+strconv.Itoa(MaxPayload)+" bytes")
 	}
 	return w.b, nil
 }
@@ -33,92 +35,92 @@ func Encode(e Event) ([]byte, error) {
 // valid (Validate); otherwise it appends nothing, or JSON that Decode refuses.
 func AppendData(dst []byte, d Data) []byte {
 	w := writer{dst}
-	w.data(d)
+	w.addData(d)
 	return w.b
 }
 
 // writer appends JSON. It replaces invalid UTF-8 in strings.
 type writer struct{ b []byte }
 
-func (w *writer) raw(s string) { w.b = append(w.b, s...) }
+func (w *writer) add(s string) { w.b = append(w.b, s...) }
 
-func (w *writer) text(before, s string) {
-	w.raw(before)
+func (w *writer) addText(before, s string) {
+	w.add(before)
 	// The only error is invalid UTF-8, which the library has already replaced.
 	w.b, _ = jsontext.AppendQuote(w.b, s)
 }
 
-func (w *writer) time(before string, t time.Time) {
-	w.raw(before)
+func (w *writer) addTime(before string, t time.Time) {
+	w.add(before)
 	w.b = append(w.b, '"')
 	w.b = t.UTC().Truncate(time.Millisecond).AppendFormat(w.b, time.RFC3339Nano)
 	w.b = append(w.b, '"')
 }
 
-func (w *writer) integer(before string, n int64) {
-	w.raw(before)
+func (w *writer) addInteger(before string, n int64) {
+	w.add(before)
 	w.b = strconv.AppendInt(w.b, n, 10)
 }
 
-func (w *writer) flag(before string, v bool) {
-	w.raw(before)
+func (w *writer) addBool(before string, v bool) {
+	w.add(before)
 	w.b = strconv.AppendBool(w.b, v)
 }
 
-func (w *writer) data(d Data) {
+func (w *writer) addData(d Data) {
 	switch d := d.(type) {
 	case Entry:
-		w.entry(&d)
+		w.addEntry(&d)
 	case Delisting:
-		w.target(d.List, d.EntryID)
-		w.integer(`,"revision":`, d.Revision)
-		w.raw(`}`)
+		w.addTarget(d.List, d.EntryID)
+		w.addInteger(`,"revision":`, d.Revision)
+		w.add(`}`)
 	case Views:
-		w.target(d.List, d.EntryID)
-		w.integer(`,"revision":`, d.Revision)
-		w.integer(`,"views":`, d.Views)
-		w.raw(`}`)
+		w.addTarget(d.List, d.EntryID)
+		w.addInteger(`,"revision":`, d.Revision)
+		w.addInteger(`,"views":`, d.Views)
+		w.add(`}`)
 	case Donation:
-		w.donation(&d)
+		w.addDonation(&d)
 	case DonationRemoval:
-		w.text(`{"donationId":`, d.DonationID)
-		w.integer(`,"revision":`, d.Revision)
-		w.raw(`}`)
+		w.addText(`{"donationId":`, d.DonationID)
+		w.addInteger(`,"revision":`, d.Revision)
+		w.add(`}`)
 	}
 }
 
-func (w *writer) target(l List, entryID string) {
-	w.text(`{"list":`, string(l))
-	w.text(`,"entryId":`, entryID)
+func (w *writer) addTarget(l List, entryID string) {
+	w.addText(`{"list":`, string(l))
+	w.addText(`,"entryId":`, entryID)
 }
 
-func (w *writer) entry(e *Entry) {
-	w.target(e.List, e.EntryID)
-	w.text(`,"chatId":`, e.ChatID)
-	w.text(`,"name":`, e.Name)
-	w.text(`,"reason":`, e.Reason)
-	w.flag(`,"verified":`, e.Verified)
+func (w *writer) addEntry(e *Entry) {
+	w.addTarget(e.List, e.EntryID)
+	w.addText(`,"chatId":`, e.ChatID)
+	w.addText(`,"name":`, e.Name)
+	w.addText(`,"reason":`, e.Reason)
+	w.addBool(`,"verified":`, e.Verified)
 	if e.Proofs.ID == "" {
-		w.raw(`,"proofs":{"id":null`)
+		w.add(`,"proofs":{"id":null`)
 	} else {
-		w.text(`,"proofs":{"id":`, e.Proofs.ID)
+		w.addText(`,"proofs":{"id":`, e.Proofs.ID)
 	}
-	w.flag(`,"private":`, e.Proofs.Private)
-	w.text(`},"reportId":`, e.ReportID)
-	w.time(`,"reportedAt":`, e.ReportedAt)
-	w.integer(`,"revision":`, e.Revision)
-	w.raw(`}`)
+	w.addBool(`,"private":`, e.Proofs.Private)
+	w.addText(`},"reportId":`, e.ReportID)
+	w.addTime(`,"reportedAt":`, e.ReportedAt)
+	w.addInteger(`,"revision":`, e.Revision)
+	w.add(`}`)
 }
 
-func (w *writer) donation(d *Donation) {
-	w.text(`{"donationId":`, d.DonationID)
-	w.text(`,"status":`, string(d.Status))
-	w.text(`,"amount":`, d.Amount)
-	w.text(`,"currency":`, d.Currency)
-	w.integer(`,"confirmations":`, d.Confirmations)
-	w.integer(`,"requiredConfirmations":`, d.RequiredConfirmations)
-	w.time(`,"createdAt":`, d.CreatedAt)
-	w.time(`,"updatedAt":`, d.UpdatedAt)
-	w.integer(`,"revision":`, d.Revision)
-	w.raw(`}`)
+func (w *writer) addDonation(d *Donation) {
+	w.addText(`{"donationId":`, d.DonationID)
+	w.addText(`,"status":`, string(d.Status))
+	w.addText(`,"amount":`, d.Amount)
+	w.addText(`,"currency":`, d.Currency)
+	w.addInteger(`,"confirmations":`, d.Confirmations)
+	w.addInteger(`,"requiredConfirmations":`, d.RequiredConfirmations)
+	w.addTime(`,"createdAt":`, d.CreatedAt)
+	w.addTime(`,"updatedAt":`, d.UpdatedAt)
+	w.addInteger(`,"revision":`, d.Revision)
+	w.add(`}`)
 }

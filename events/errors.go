@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	maxReason = 200 // bytes of an error's text, also of the Registry-Reason header
-	maxQuoted = 40  // bytes of foreign text that an error may repeat
+	maxErrorText = 200 // bytes of an error's text, also of the Registry-Reason header
+	maxQuoted    = 40  // bytes of foreign text that an error may repeat
 )
 
 // Error is a violation of the contract by an event. Its text fits a message header: one line of at
@@ -20,8 +20,20 @@ type Error struct {
 	plain string // Problem without text from the event; empty if Problem has none
 }
 
+// Error returns "<field>: <problem>".
+func (e *Error) Error() string { return clipText(e.Field+": "+e.Problem, maxErrorText) }
+
+// Plain returns the text of Error without any text from the event, for a log
+// (events/CONTRACT.md#rejection).
+func (e *Error) Plain() string {
+	if e.plain == "" {
+		return e.Error()
+	}
+	return e.Field + ": " + e.plain
+}
+
 // ErrBinaryMode rejects a CloudEvent in binary mode, whose attributes are headers.
-var ErrBinaryMode error = wrong("event", "CloudEvents in binary mode (ce- headers) are not read; send structured mode: "+
+var ErrBinaryMode = newError("event", "CloudEvents in binary mode (ce- headers) are not read; send structured mode: "+
 	"the whole event as JSON, "+HeaderContent+" "+ContentType)
 
 // IsBinaryMode reports whether a message's headers make it a CloudEvent in binary mode. If a
@@ -37,8 +49,7 @@ func IsBinaryMode(header map[string][]string) bool {
 	return false
 }
 
-// errStatus rejects a message with the header by which brokers tell clients about a request.
-var errStatus error = wrong("headers", "Status is the broker's own; send the event without the headers of another message")
+var errStatus = newError("headers", "Status is the broker's own; send the event without the headers of another message")
 
 // CheckHeaders returns an error for headers that no event may have. Some client libraries take a
 // message with a header "Status" for one of the broker itself, so readers would differ about it.
@@ -51,51 +62,40 @@ func CheckHeaders(header map[string][]string) error {
 	return nil
 }
 
-// Error returns "<field>: <problem>".
-func (e *Error) Error() string { return clip(e.Field+": "+e.Problem, maxReason) }
+func newError(field, problem string) error { return &Error{Field: field, Problem: problem} }
 
-// Plain returns the text of Error without any text from the event, for a log
-// (events/CONTRACT.md#rejection).
-func (e *Error) Plain() string {
-	if e.plain == "" {
-		return e.Error()
-	}
-	return e.Field + ": " + e.plain
-}
+// newDataError is newError for a member of data.
+func newDataError(member, problem string) error { return newError("data."+member, problem) }
 
-func wrong(field, problem string) *Error { return &Error{Field: field, Problem: problem} }
-
-// wrongWords is wrong with text from the event after the problem.
-func wrongWords(field, problem, words string) *Error {
-	return &Error{Field: field, Problem: problem + " " + words, plain: problem}
-}
-
-// wrongTime is wrong for a time. It quotes the text if that can only be a time: the usual mistake
-// is another format, and the sender may not know which one a library chose.
-func wrongTime(field, problem string, written []byte) *Error {
-	if len(written) == 0 || len(written) > maxQuoted || strings.Trim(string(written), timeCharacters) != "" {
-		return wrong(field, problem)
-	}
-	return &Error{Field: field, Problem: problem + ": " + quote(string(written)), plain: problem}
+// newQuotingError is newError with text from the event after the problem.
+func newQuotingError(field, problem, text string) error {
+	return &Error{Field: field, Problem: problem + " " + quoteASCII(text), plain: problem}
 }
 
 // timeCharacters are the characters of times in the formats of databases and languages.
 const timeCharacters = "0123456789-+:.,/ TtZz"
 
-// inData is wrong for a member of data.
-func inData(field, problem string) *Error { return wrong("data."+field, problem) }
-
-// quote returns the beginning of foreign text, quoted, in printable ASCII.
-func quote(s string) string {
-	cut := clip(s, maxQuoted)
-	if len(cut) < len(s) {
-		return clip(strconv.QuoteToASCII(cut), 2*maxQuoted) + "..."
+// newTimeError is newError for a time. It quotes the text if that can only be a time: the usual
+// mistake is another format, and the sender may not know which one a library chose.
+func newTimeError(field, problem, written string) error {
+	if written == "" || len(written) > maxQuoted || strings.Trim(written, timeCharacters) != "" {
+		return newError(field, problem)
 	}
-	return clip(strconv.QuoteToASCII(cut), 2*maxQuoted)
+	return &Error{Field: field, Problem: problem + ": " + quoteASCII(written), plain: problem}
 }
 
-// clip cuts s to at most n bytes without splitting a character.
-func clip(s string, n int) string {
+// quoteASCII returns the beginning of foreign text, quoted, in printable ASCII.
+func quoteASCII(s string) string {
+	cut := clipText(s, maxQuoted)
+	quoted := clipText(strconv.QuoteToASCII(cut), 2*maxQuoted)
+	if len(cut) < len(s) {
+		quoted += "..."
+	}
+	return quoted
+}
+
+// clipText cuts s to at most n bytes without splitting a character.
+func clipText(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

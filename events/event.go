@@ -1,10 +1,6 @@
 package events
 
-import (
-	"time"
-
-	"github.com/google/uuid"
-)
+import "time"
 
 // Event is one CloudEvent of the registry. Data is by value and immutable by convention, so any
 // number of goroutines may share an Event.
@@ -18,9 +14,6 @@ type Event struct {
 
 // ExportSource is the source of events that registry export writes.
 const ExportSource = "urn:registry:export"
-
-// NewEventID returns a new event id: a UUID of version 7.
-func NewEventID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // Type is a CloudEvents type (events/CONTRACT.md#subjects).
 type Type string

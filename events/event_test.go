@@ -4,10 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"example.org/registry/events"
-	"example.org/registry/events/eventstest"
 )
 
 // The texts of errors name every list and status.
@@ -24,14 +21,4 @@ func TestErrorsNameTheTables(t *testing.T) {
 			t.Errorf("%v does not name %s", err, s)
 		}
 	}
-}
-
-func TestNewEventIDIsAnID(t *testing.T) {
-	a, b := events.NewEventID(), events.NewEventID()
-	if a == b {
-		t.Error("the same id twice:", a)
-	}
-	e := eventstest.Events(1, 1)[0]
-	e.ID = a
-	require.NoError(t, events.Validate(e))
 }

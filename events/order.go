@@ -56,7 +56,7 @@ func Revised(d Data, revision int64) Data {
 // projector does not use it, so that no clock decides what is true.
 func CheckRevision(d Data, known int64, now time.Time) error {
 	if r := Revision(d); r > now.Add(24*time.Hour).UnixMilli() && r > known {
-		return wrong("data.revision", "more than a day ahead of the clock, in milliseconds since 1970")
+		return newDataError("revision", "more than a day ahead of the clock, in milliseconds since 1970")
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func IsRemoval(d Data) bool {
 	return false
 }
 
-// Rank orders the states of one subject: the state with the greatest is the latest. Equal ranks
+// Rank orders the states of one subject: the state with the greatest rank is the latest. Equal ranks
 // belong to equal states.
 type Rank struct {
 	Revision int64
@@ -117,12 +117,13 @@ func HashJSON(canonical []byte) Hash {
 // Compare orders by revision. Of equal revisions a removal is greater, else the greater hash
 // (events/CONTRACT.md#revisions).
 func (r Rank) Compare(o Rank) int {
-	switch {
-	case r.Revision != o.Revision:
-		return cmp.Compare(r.Revision, o.Revision)
-	case r.Removal && !o.Removal:
-		return 1
-	case o.Removal && !r.Removal:
+	if order := cmp.Compare(r.Revision, o.Revision); order != 0 {
+		return order
+	}
+	if r.Removal != o.Removal {
+		if r.Removal {
+			return 1
+		}
 		return -1
 	}
 	return bytes.Compare(r.Hash[:], o.Hash[:])

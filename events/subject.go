@@ -15,8 +15,8 @@ const (
 	KindDonation
 )
 
-// Subject names one thing that events describe: the unit of state. Of its states the greatest is
-// true (Compare). It is comparable; two are equal if their texts are.
+// Subject names one thing that events describe: the unit of state. Its greatest state is the latest
+// (Compare). Two subjects are equal if their texts are.
 type Subject struct {
 	Kind Kind
 	List List   // empty for a donation
@@ -43,7 +43,7 @@ func ParseSubject(s string) (Subject, error) {
 	if sub, ok := parseSubject(s); ok {
 		return sub, nil
 	}
-	return Subject{}, wrongWords("subject", "unknown subject", quote(s))
+	return Subject{}, newQuotingError("subject", "unknown subject", s)
 }
 
 func parseSubject(s string) (Subject, bool) {
@@ -51,16 +51,16 @@ func parseSubject(s string) (Subject, bool) {
 	if !ok {
 		return Subject{}, false
 	}
+
 	head, id, _ := strings.Cut(rest, ".")
-	sub := Subject{Kind: KindEntry, List: List(head), ID: id}
 	switch head {
 	case "donations":
-		sub.Kind, sub.List = KindDonation, ""
+		return Subject{Kind: KindDonation, ID: id}, IsID(id)
 	case "views":
 		list, entryID, _ := strings.Cut(id, ".")
-		sub = Subject{Kind: KindViews, List: List(list), ID: entryID}
+		return Subject{KindViews, List(list), entryID}, isList(List(list)) && IsID(entryID)
 	}
-	return sub, IsID(sub.ID) && (sub.Kind == KindDonation || isList(sub.List))
+	return Subject{KindEntry, List(head), id}, isList(List(head)) && IsID(id)
 }
 
 // Masked returns s as logs, metrics and /projection may show it: without the id of a donation
@@ -77,15 +77,17 @@ func (s Subject) Masked() string {
 // anywhere. So may the subject of an entry if its payload, which may be nil, mentions a donation.
 // Subjects of other streams stay unchanged.
 func MaskSubject(subject string, payload []byte) string {
-	s, known := parseSubject(subject)
-	switch {
-	case known && s.Kind == KindDonation, strings.HasPrefix(subject, "registry.donations."):
+	if strings.HasPrefix(subject, "registry.donations.") {
 		return Subject{Kind: KindDonation, ID: "*"}.String()
-	case known && (bytes.Contains(payload, []byte("registry.donation")) || bytes.Contains(payload, []byte("donationId"))):
+	}
+	s, known := parseSubject(subject)
+	if !known && strings.HasPrefix(subject, "registry.") {
+		return "registry.*"
+	}
+
+	if known && (bytes.Contains(payload, []byte("registry.donation")) || bytes.Contains(payload, []byte("donationId"))) {
 		s.ID = "*"
 		return s.String()
-	case !known && strings.HasPrefix(subject, "registry."):
-		return "registry.*"
 	}
 	return subject
 }

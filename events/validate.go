@@ -1,11 +1,13 @@
 package events
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -28,18 +30,10 @@ const (
 // Validate checks every bound of events/CONTRACT.md#data, and that the data belongs to the type.
 // The error is an *Error. If it is nil, Encode succeeds and Decode returns e again.
 func Validate(e Event) error {
-	if err := validate(&e); err != nil {
-		return err
-	}
-	return nil
-}
-
-// validate implements Validate for callers that need the *Error.
-func validate(e *Event) *Error {
-	if err := checkAttribute("id", e.ID, maxEventID); err != nil {
-		return err
-	}
-	if err := checkAttribute("source", e.Source, maxSource); err != nil {
+	if err := cmp.Or(
+		checkAttribute("id", e.ID, maxEventID),
+		checkAttribute("source", e.Source, maxSource),
+	); err != nil {
 		return err
 	}
 	if !e.Time.IsZero() {
@@ -47,204 +41,198 @@ func validate(e *Event) *Error {
 			return err
 		}
 	}
+
 	if !isType(e.Type) {
-		return wrongWords("type", "unknown type", quote(string(e.Type)))
+		return newQuotingError("type", "unknown type", string(e.Type))
 	}
 	if e.Data == nil || !e.Data.isDataOf(e.Type) {
-		return wrong("data", "not the data of "+string(e.Type))
+		return newError("data", "not the data of "+string(e.Type))
 	}
 	if entry, ok := e.Data.(Entry); ok && e.Type == TypeVerified && !entry.Verified {
-		return inData("verified", "must be true in "+string(TypeVerified))
+		return newDataError("verified", "must be true in "+string(TypeVerified))
 	}
-	return checkData(e.Data)
-}
 
-func checkData(d Data) *Error {
-	if d == nil {
-		return wrong("data", "missing")
-	}
-	if err := checkBody(d); err != nil {
+	if err := checkBody(e.Data); err != nil {
 		return err
 	}
-	if r := Revision(d); r < 1 || r > MaxRevision {
-		return inData("revision", "must be a whole number from 1 to 7289654399999")
+	if r := Revision(e.Data); r < 1 || r > MaxRevision {
+		return newDataError("revision", "must be a whole number from 1 to 7289654399999")
 	}
 	return nil
 }
 
 // checkBody checks all of d but its revision.
-func checkBody(d Data) *Error {
+func checkBody(d Data) error {
 	switch d := d.(type) {
 	case Entry:
-		return checkEntry(&d)
+		return checkEntry(d)
 	case Delisting:
 		return checkTarget(d.List, d.EntryID)
 	case Views:
-		if err := checkTarget(d.List, d.EntryID); err != nil {
-			return err
-		}
-		return checkInteger("views", d.Views)
+		return cmp.Or(checkTarget(d.List, d.EntryID), checkInteger("views", d.Views))
 	case Donation:
-		return checkDonation(&d)
+		return checkDonation(d)
 	case DonationRemoval:
 		return checkID("donationId", d.DonationID)
 	}
-	return wrong("data", "missing")
+	return newError("data", "missing")
 }
 
-func checkTarget(l List, entryID string) *Error {
+func checkTarget(l List, entryID string) error {
 	if !isList(l) {
-		return inData("list", "must be scammers, servers or legit")
+		return newDataError("list", "must be scammers, servers or legit")
 	}
 	return checkID("entryId", entryID)
 }
 
-func checkEntry(e *Entry) *Error {
-	if err := checkTarget(e.List, e.EntryID); err != nil {
-		return err
-	}
-	if err := checkChatID(e.ChatID); err != nil {
-		return err
-	}
-	if err := checkText("name", e.Name, maxName); err != nil {
-		return err
-	}
-	if strings.TrimSpace(e.Name) == "" {
-		return inData("name", "white space alone")
-	}
-	if len(e.Reason) > MaxReason {
-		return inData("reason", "longer than 20000 bytes")
-	}
-	if err := checkClean("data.reason", e.Reason); err != nil {
-		return err
-	}
-	if err := checkProofs(e.Proofs); err != nil {
-		return err
-	}
-	if err := checkText("reportId", e.ReportID, maxReportID); err != nil {
-		return err
-	}
-	return checkTime("data.reportedAt", e.ReportedAt)
+func checkEntry(e Entry) error {
+	return cmp.Or(
+		checkTarget(e.List, e.EntryID),
+		checkChatID(e.ChatID),
+		checkName(e.Name),
+		checkReason(e.Reason),
+		checkProofs(e.Proofs),
+		checkText("reportId", e.ReportID, maxReportID),
+		checkTime("data.reportedAt", e.ReportedAt),
+	)
 }
 
-func checkProofs(p Proofs) *Error {
+func checkName(name string) error {
+	if err := checkText("name", name, maxName); err != nil {
+		return err
+	}
+	if strings.TrimSpace(name) == "" {
+		return newDataError("name", "white space alone")
+	}
+	return nil
+}
+
+func checkReason(reason string) error {
+	if len(reason) > MaxReason {
+		return newDataError("reason", "longer than 20000 bytes")
+	}
+	return checkCharacters("data.reason", reason)
+}
+
+func checkProofs(p Proofs) error {
 	if p.ID == "" {
 		return nil
 	}
 	if p.Private {
-		return inData("proofs.id", "must be null when the proofs are private")
+		return newDataError("proofs.id", "must be null when the proofs are private")
 	}
 	return checkID("proofs.id", p.ID)
 }
 
 var (
-	amount   = regexp.MustCompile(`^[0-9]{1,18}(\.[0-9]{1,18})?$`)
-	currency = regexp.MustCompile(`^[A-Z0-9]{2,10}$`)
+	amountPattern   = regexp.MustCompile(`^[0-9]{1,18}(\.[0-9]{1,18})?$`)
+	currencyPattern = regexp.MustCompile(`^[A-Z0-9]{2,10}$`)
 )
 
-func checkDonation(d *Donation) *Error {
+func checkDonation(d Donation) error {
 	if err := checkID("donationId", d.DonationID); err != nil {
 		return err
 	}
-	switch {
-	case !isDonationStatus(d.Status):
-		return inData("status", "must be pending, confirming, confirmed, failed or expired")
-	case !amount.MatchString(d.Amount):
-		return inData("amount", "must be digits, at most 18 before and 18 after a point")
-	case !currency.MatchString(d.Currency):
-		return inData("currency", "must be 2 to 10 of A-Z and 0-9")
+	if !isDonationStatus(d.Status) {
+		return newDataError("status", "must be pending, confirming, confirmed, failed or expired")
 	}
-	if err := checkInteger("confirmations", d.Confirmations); err != nil {
-		return err
+	if !amountPattern.MatchString(d.Amount) {
+		return newDataError("amount", "must be digits, at most 18 before and 18 after a point")
 	}
-	if err := checkInteger("requiredConfirmations", d.RequiredConfirmations); err != nil {
-		return err
+	if !currencyPattern.MatchString(d.Currency) {
+		return newDataError("currency", "must be 2 to 10 of A-Z and 0-9")
 	}
-	if err := checkTime("data.createdAt", d.CreatedAt); err != nil {
-		return err
-	}
-	return checkTime("data.updatedAt", d.UpdatedAt)
+
+	return cmp.Or(
+		checkInteger("confirmations", d.Confirmations),
+		checkInteger("requiredConfirmations", d.RequiredConfirmations),
+		checkTime("data.createdAt", d.CreatedAt),
+		checkTime("data.updatedAt", d.UpdatedAt),
+	)
 }
 
-func checkID(field, s string) *Error {
+func checkID(member, s string) error {
 	if !IsID(s) {
-		return inData(field, "must be 1 to 64 of A-Z, a-z, 0-9, _ and -")
+		return newDataError(member, "must be 1 to 64 of A-Z, a-z, 0-9, _ and -")
 	}
 	return nil
 }
 
 // checkText accepts 1 to limit characters (Unicode code points).
-func checkText(field, s string, limit int) *Error {
+func checkText(member, s string, limit int) error {
 	if s == "" {
-		return inData(field, "empty")
+		return newDataError(member, "empty")
 	}
-	if err := checkClean("data."+field, s); err != nil {
-		return err
+	return cmp.Or(checkCharacters("data."+member, s), checkLength("data."+member, s, limit))
+}
+
+func checkCharacters(field, s string) error {
+	if !utf8.ValidString(s) {
+		return newError(field, "invalid UTF-8")
 	}
-	if len(s) > limit && utf8.RuneCountInString(s) > limit {
-		return inData(field, "longer than "+strconv.Itoa(limit)+" characters")
+	if strings.Contains(s, "\x00") {
+		return newError(field, "contains NUL")
 	}
 	return nil
 }
 
-func checkClean(field, s string) *Error {
-	if !utf8.ValidString(s) {
-		return wrong(field, "invalid UTF-8")
-	}
-	if strings.IndexByte(s, 0) >= 0 {
-		return wrong(field, "contains NUL")
+func checkLength(field, s string, limit int) error {
+	if len(s) > limit && utf8.RuneCountInString(s) > limit {
+		return newError(field, "longer than "+strconv.Itoa(limit)+" characters")
 	}
 	return nil
 }
 
 // checkAttribute accepts text that fits a message header unchanged: control characters would break
 // the header (and are not allowed in CloudEvents strings), and outer spaces would be trimmed.
-func checkAttribute(field, s string, limit int) *Error {
-	switch {
-	case s == "":
-		return wrong(field, "missing or empty")
-	case !utf8.ValidString(s):
-		return wrong(field, "invalid UTF-8")
-	case len(s) > limit && utf8.RuneCountInString(s) > limit:
-		return wrong(field, "longer than "+strconv.Itoa(limit)+" characters")
-	case strings.IndexFunc(s, isControl) >= 0:
-		return wrong(field, "contains a control character")
-	case s[0] == ' ' || s[len(s)-1] == ' ':
-		return wrong(field, "begins or ends with a space")
+func checkAttribute(field, s string, limit int) error {
+	if s == "" {
+		return newError(field, "missing or empty")
+	}
+	if !utf8.ValidString(s) {
+		return newError(field, "invalid UTF-8")
+	}
+	if err := checkLength(field, s, limit); err != nil {
+		return err
+	}
+	if strings.ContainsFunc(s, unicode.IsControl) {
+		return newError(field, "contains a control character")
+	}
+	if strings.Trim(s, " ") != s {
+		return newError(field, "begins or ends with a space")
 	}
 	return nil
 }
 
-func isControl(r rune) bool { return r < 0x20 || (r >= 0x7f && r <= 0x9f) }
-
-func checkInteger(field string, n int64) *Error {
+func checkInteger(member string, n int64) error {
 	if n < 0 || n > maxInteger {
-		return inData(field, "must be a whole number from 0 to 9007199254740991")
+		return newDataError(member, "must be a whole number from 0 to 9007199254740991")
 	}
 	return nil
 }
 
-func checkTime(field string, t time.Time) *Error {
+func checkTime(field string, t time.Time) error {
 	if y := t.UTC().Year(); y < minYear || y > maxYear {
-		return wrongTime(field, "year outside 1970 to 2200", t.UTC().AppendFormat(nil, time.RFC3339))
+		return newTimeError(field, "year outside 1970 to 2200", t.UTC().Format(time.RFC3339))
 	}
 	return nil
 }
 
 // IsID reports whether s is [A-Za-z0-9_-]{1,64}, as ids of entries, donations and proofs are.
 func IsID(s string) bool {
-	if len(s) == 0 || len(s) > MaxID {
+	if s == "" || len(s) > MaxID {
 		return false
 	}
 	for i := range len(s) {
-		if c := s[i]; !isDigit(c) && (c|0x20 < 'a' || c|0x20 > 'z') && c != '_' && c != '-' {
+		c := s[i]
+		isLetter := c|0x20 >= 'a' && c|0x20 <= 'z'
+		isDigit := c >= '0' && c <= '9'
+		if !isLetter && !isDigit && c != '_' && c != '-' {
 			return false
 		}
 	}
 	return true
 }
-
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 func isList(l List) bool {
 	_, ok := l.Index()

@@ -35,25 +35,24 @@ func Example() {
 
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
+	entry := events.Entry{
+		List: events.Scammers, EntryID: "66f2c0ffee", ChatID: "900000000000000001", Name: "Jan Oszust",
+		Reason: "Wziął **zaliczkę** i zniknął.", ReportID: "R-2026-17", ReportedAt: time.Now(), Revision: 1,
+	}
 	ack, err := publisher.Publish(ctx, events.Event{
-		ID: events.NewEventID(), Source: "https://moderation.example/panel", Type: events.TypeListed, Time: time.Now(),
-		Data: events.Entry{
-			Revision: 1,
-			List:     events.Scammers, EntryID: "66f2c0ffee", ChatID: "900000000000000001", Name: "Jan Oszust",
-			Reason: "Wziął **zaliczkę** i zniknął.", ReportID: "R-2026-17", ReportedAt: time.Now(),
-		},
+		ID: events.StateID(entry), Source: "https://moderation.example/panel", Type: events.TypeListed, Time: time.Now(), Data: entry,
 	})
 	fmt.Println(ack.Sequence, err)
 
 	ack, err = publisher.Publish(ctx, events.Event{
-		ID: events.NewEventID(), Source: "https://moderation.example/panel", Type: events.TypeDelisted,
-		Data: events.Delisting{Revision: 1, List: events.Scammers, EntryID: "66f2c0ffee"},
+		ID: "66f2c0ffee@2", Source: "https://moderation.example/panel", Type: events.TypeDelisted,
+		Data: events.Delisting{List: events.Scammers, EntryID: "66f2c0ffee", Revision: 2},
 	})
 	fmt.Println(ack.Sequence, err)
 
 	_, err = publisher.Publish(ctx, events.Event{
-		ID: events.NewEventID(), Source: "https://moderation.example/panel", Type: events.TypeDelisted,
-		Data: events.Delisting{Revision: 1, List: "fraudsters", EntryID: "66f2c0ffee"},
+		ID: "66f2c0ffee@3", Source: "https://moderation.example/panel", Type: events.TypeDelisted,
+		Data: events.Delisting{List: "fraudsters", EntryID: "66f2c0ffee", Revision: 3},
 	})
 	fmt.Println(err)
 	// Output:

@@ -149,7 +149,7 @@ func publishHarmful(ctx context.Context, site *registrytest.Server) error {
 	}
 	publisher, last := publish.New(js, publish.Config{}), uint64(0)
 	for _, entry := range harmful() {
-		ack, err := publisher.Publish(ctx, events.Event{ID: events.NewEventID(), Source: "/browser", Type: events.TypeListed, Time: time.Now(), Data: entry})
+		ack, err := publisher.Publish(ctx, events.Event{ID: "1", Source: "/browser", Type: events.TypeListed, Time: time.Now(), Data: entry})
 		if err != nil {
 			return err
 		}
