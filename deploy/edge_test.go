@@ -23,13 +23,12 @@ import (
 	"example.org/registry/cmd/registry/registrytest"
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
-	"example.org/registry/events/eventstest/relay"
 )
 
 // edge is an origin and, behind a leaf node's connection that can be cut, an edge.
 type edge struct {
 	origin, here *cluster
-	way          *relay.Relay
+	way          *eventstest.Relay
 	publisher    jetstream.JetStream // at the origin
 }
 
@@ -44,7 +43,7 @@ func startEdge(t *testing.T, evs ...events.Event) *edge {
 
 	varz, err := e.origin.server.Varz(nil)
 	require.NoError(t, err)
-	if e.way, err = relay.Start(fmt.Sprintf("127.0.0.1:%d", varz.LeafNode.Port)); err != nil {
+	if e.way, err = eventstest.StartRelay(fmt.Sprintf("127.0.0.1:%d", varz.LeafNode.Port)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(e.way.Close)

@@ -56,14 +56,14 @@ func TestPoisonCorpus(t *testing.T) {
 	w.settle(w.server)
 	address, err := url.Parse(w.broker.ClientURL())
 	require.NoError(t, err)
-	raw := eventstest.DialRaw(t, address.Host)
+	raw := dialRaw(t, address.Host)
 	problems := map[uint64]string{} // by sequence
 	for i, p := range corpus {
 		payload := p.Payload
 		if p.Problem == "" { // each state is newer than those before it
 			payload = strings.Replace(payload, `"revision":1`, fmt.Sprintf(`"revision":%d`, i+2), 1)
 		}
-		if sequence := raw.Publish(p.Subject, p.Headers, []byte(payload)); p.Problem != "" {
+		if sequence := raw.publish(p.Subject, p.Headers, []byte(payload)); p.Problem != "" {
 			problems[sequence] = p.Problem
 		}
 	}
@@ -97,10 +97,10 @@ func TestDelistingBehindAnyMessage(t *testing.T) {
 	w.settle(w.server)
 	address, err := url.Parse(w.broker.ClientURL())
 	require.NoError(t, err)
-	raw := eventstest.DialRaw(t, address.Host)
+	raw := dialRaw(t, address.Host)
 	behind := func(p eventstest.Poison) time.Duration {
 		w.serial += 2
-		raw.Publish(p.Subject, p.Headers, []byte(p.Payload))
+		raw.publish(p.Subject, p.Headers, []byte(p.Payload))
 		began := time.Now()
 		last := w.put(messageOf(t, delisted(events.Legit, "x", w.serial)))
 		w.awaitProgress(w.server, p.Name, func(p Progress) bool { return p.Checkpoint >= last })

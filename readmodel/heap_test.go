@@ -28,7 +28,7 @@ func TestDelistedLeavesTheHeap(t *testing.T) {
 	}
 	canary := events.Entry{Revision: 1, List: events.Scammers, EntryID: "canary", ChatID: "1", Name: word, Reason: word, ReportID: "r", ReportedAt: eventstest.Start()}
 	apply(canary)
-	if !eventstest.InHeap(t, word) {
+	if !isInHeap(t, word) {
 		t.Fatal("the word is not in the heap: the test looks in the wrong place")
 	}
 	m.indexer.tasks.Wait()
@@ -40,7 +40,7 @@ func TestDelistedLeavesTheHeap(t *testing.T) {
 		e.Reason = "a longer reason, so that what is used again for each event has another text"
 		apply(e)
 	}
-	if !eventstest.LeavesHeap(t, word) {
+	if !leavesHeap(t, word) {
 		t.Error("the heap still has the entry")
 	}
 	runtime.KeepAlive(m)

@@ -19,15 +19,15 @@ import (
 
 // mountDisk mounts a disk of a size, and shows one of its directories at path. Where tests may not
 // mount it skips the test, and fails it in CI.
-func mountDisk(t *testing.T, path, size string) *registrytest.Disk {
+func mountDisk(t *testing.T, path, size string) *disk {
 	t.Helper()
-	d, err := registrytest.MountDisk(t.TempDir(), path, size)
+	d, err := newDisk(t.TempDir(), path, size)
 	if errors.Is(err, os.ErrPermission) && os.Getenv("CI") != "true" {
 		t.Skip("only root may mount a disk")
 	}
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		if err := d.Unmount(); err != nil {
+		if err := d.unmount(); err != nil {
 			t.Errorf("unmount: %v", err)
 		}
 	})
@@ -37,7 +37,7 @@ func mountDisk(t *testing.T, path, size string) *registrytest.Disk {
 // full is one part of the server on a disk that gets full under it.
 type full struct {
 	*killer
-	disk  *registrytest.Disk
+	disk  *disk
 	hush  func() // ends the readers
 	from  int    // bytes of the log before the disk was full
 	since time.Time
@@ -58,7 +58,7 @@ func newFull(t *testing.T, part, size string) *full {
 	f.start()
 	f.feed(200)
 	f.saved()
-	_, f.hush = registrytest.Reading(t, f.HTTP, 2, true)
+	_, f.hush = registrytest.Reading(t, f.HTTP, 2)
 	return f
 }
 
@@ -192,7 +192,7 @@ func (f *full) trouble(c failing) {
 		f.hush()
 		f.stop()
 		f.start()
-		_, f.hush = registrytest.Reading(f.t, f.HTTP, 2, true)
+		_, f.hush = registrytest.Reading(f.t, f.HTTP, 2)
 	}
 	f.saved()
 	f.until("100 events are acknowledged on a disk that works", func() bool {
@@ -216,8 +216,8 @@ func (f *full) trouble(c failing) {
 
 // fillDisk leaves no room at all.
 func (f *full) fillDisk() (mend func()) {
-	require.NoError(f.t, f.disk.Fill(0))
-	return func() { require.NoError(f.t, f.disk.Free()) }
+	require.NoError(f.t, f.disk.fill(0))
+	return func() { require.NoError(f.t, f.disk.free()) }
 }
 
 // command runs one of the program's commands against the server. The path of --output is below the

@@ -48,7 +48,7 @@ func TestRebuildUnderLoad(t *testing.T) {
 	s := startProgram(t)
 	s.fill(3000, 11)
 	stop, cancel := context.WithCancel(t.Context())
-	_, end := registrytest.Reading(t, s.HTTP, 4, true)
+	_, end := registrytest.Reading(t, s.HTTP, 4)
 	var running sync.WaitGroup
 	var last uint64
 	running.Go(func() { last = s.views(stop, eventstest.Entries(200, 12)) })

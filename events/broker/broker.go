@@ -1,7 +1,7 @@
 // Package broker runs a NATS server with JetStream inside this process, for a registry on one machine.
 //
-// It adds what the server does not do by itself: everything that is acknowledged has been synced to
-// the disk, only users can connect from other machines, and there is at most one listener.
+// It adds three things to the server: everything that is acknowledged has been synced to the disk, only
+// users can connect from other machines, and there is at most one listener. Start with Start.
 //
 //	broker.go  Start, Connect, Health, Shutdown
 //	options.go the server's options: listener, users, sync, limits
@@ -64,15 +64,15 @@ type Broker struct {
 // Start runs a broker and returns when clients can connect and every stream is open. An error is
 // one line that says what to change. The caller ends the broker with Shutdown.
 func Start(cfg Config) (*Broker, error) {
-	b, err := start(cfg)
+	b, err := startServer(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("embedded broker: %s", natserr.OneLine(err))
 	}
 	return b, nil
 }
 
-func start(cfg Config) (*Broker, error) {
-	opts, internal, err := options(cfg)
+func startServer(cfg Config) (*Broker, error) {
+	opts, internal, err := makeOptions(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -85,11 +85,11 @@ func start(cfg Config) (*Broker, error) {
 		return nil, err
 	}
 	log := newLogger(cfg.Logger)
-	srv.SetLoggerV2(log, log.debug(), false, false)
+	srv.SetLoggerV2(log, log.isDebug(), false, false)
 	srv.Start() // returns once the stores are open, or after calling Fatalf
 
 	b := &Broker{srv: srv, internal: internal}
-	if reason := log.fatal(); reason != "" {
+	if reason := log.fatalReason(); reason != "" {
 		b.Shutdown()
 		return nil, errors.New(reason)
 	}
@@ -155,6 +155,7 @@ func (b *Broker) Health() error {
 	defer b.mu.Unlock()
 	last := b.problem
 	b.problem = found
+
 	if found == "" || found != last {
 		return nil
 	}

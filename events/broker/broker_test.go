@@ -158,7 +158,7 @@ func TestTakenPortLeavesTheStoreAlone(t *testing.T) {
 
 func TestDurableUnlessToldOtherwise(t *testing.T) {
 	for unsafe, want := range map[bool]bool{false: true, true: false} {
-		opts, _, err := options(Config{StoreDir: t.TempDir(), UnsafeNoSync: unsafe})
+		opts, _, err := makeOptions(Config{StoreDir: t.TempDir(), UnsafeNoSync: unsafe})
 		if err != nil || opts.SyncAlways != want || !opts.NoSigs {
 			t.Errorf("UnsafeNoSync %v: %+v, %v", unsafe, opts, err)
 		}

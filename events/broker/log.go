@@ -28,33 +28,33 @@ func newLogger(l *slog.Logger) *logger {
 	return &logger{slog: l}
 }
 
-// fatal returns the first fatal message, or "".
-func (l *logger) fatal() string {
+// fatalReason returns the first fatal message, or "".
+func (l *logger) fatalReason() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.reason
 }
 
-// debug reports whether debug messages are enabled, since building them costs the server time.
-func (l *logger) debug() bool { return l.slog.Enabled(context.Background(), slog.LevelDebug) }
+// isDebug reports whether debug messages are enabled, since building them costs the server time.
+func (l *logger) isDebug() bool { return l.slog.Enabled(context.Background(), slog.LevelDebug) }
 
-// log writes one line with a constant message, so that the rate limit of the process's log counts all
+// logLine writes one line with a constant message, so that the rate limit of the process's log counts all
 // lines of the broker as one kind: clients cause them.
-func (l *logger) log(level slog.Level, format string, v []any) {
+func (l *logger) logLine(level slog.Level, format string, v []any) {
 	l.slog.Log(context.Background(), level, "embedded broker", "report", withoutDonations(fmt.Sprintf(format, v...)))
 }
 
 // Noticef logs at debug level: the server's notices are its start-up banner and connecting clients.
-func (l *logger) Noticef(format string, v ...any) { l.log(slog.LevelDebug, format, v) }
+func (l *logger) Noticef(format string, v ...any) { l.logLine(slog.LevelDebug, format, v) }
 
 // Warnf logs a warning.
-func (l *logger) Warnf(format string, v ...any) { l.log(slog.LevelWarn, format, v) }
+func (l *logger) Warnf(format string, v ...any) { l.logLine(slog.LevelWarn, format, v) }
 
 // Errorf logs an error.
-func (l *logger) Errorf(format string, v ...any) { l.log(slog.LevelError, format, v) }
+func (l *logger) Errorf(format string, v ...any) { l.logLine(slog.LevelError, format, v) }
 
 // Debugf logs a debug message.
-func (l *logger) Debugf(format string, v ...any) { l.log(slog.LevelDebug, format, v) }
+func (l *logger) Debugf(format string, v ...any) { l.logLine(slog.LevelDebug, format, v) }
 
 // Tracef drops protocol traces: they hold whole messages.
 func (l *logger) Tracef(string, ...any) {}
@@ -63,6 +63,7 @@ func (l *logger) Tracef(string, ...any) {}
 func (l *logger) Fatalf(format string, v ...any) {
 	reason := withoutDonations(natserr.OneLine(fmt.Errorf(format, v...)))
 	l.slog.Error("embedded broker", "report", reason)
+
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.reason == "" {

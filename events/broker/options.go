@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -33,17 +34,18 @@ const (
 	maxMemory = 256 * mebibyte // JetStream has only the state of consumers there
 )
 
-// options returns the server's options, and the option for Connect's user, which is nil if there are
+// makeOptions returns the server's options, and the option for Connect's user, which is nil if there are
 // no users.
-func options(cfg Config) (*server.Options, nats.Option, error) {
+func makeOptions(cfg Config) (*server.Options, nats.Option, error) {
 	if cfg.StoreDir == "" {
 		return nil, nil, errors.New("no directory for its streams is configured") // the server would use a temporary one
 	}
-	opts, internal, err := users(cfg.ConfigFile)
+	opts, internal, err := readUsers(cfg.ConfigFile)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := listener(opts, cfg.Addr); err != nil {
+
+	if err := setListener(opts, cfg.Addr); err != nil {
 		return nil, nil, err
 	}
 	if !opts.DontListen && !Loopback(opts.Host) && internal == nil {
@@ -57,8 +59,10 @@ func options(cfg Config) (*server.Options, nats.Option, error) {
 		opts.MaxConn = cfg.MaxConnections
 	}
 	opts.ServerName = serverName
-	opts.NoSigs, opts.NoLog = true, true
-	opts.JetStream, opts.DisableJetStreamBanner = true, true
+	opts.NoSigs = true
+	opts.NoLog = true
+	opts.JetStream = true
+	opts.DisableJetStreamBanner = true
 	opts.StoreDir = cfg.StoreDir
 	opts.SyncAlways = !cfg.UnsafeNoSync
 	opts.JetStreamMaxStore = storeLimit(cfg.StoreDir)
@@ -66,8 +70,8 @@ func options(cfg Config) (*server.Options, nats.Option, error) {
 	return opts, internal, nil
 }
 
-// listener sets where the server listens.
-func listener(opts *server.Options, addr string) error {
+// setListener sets where the server listens.
+func setListener(opts *server.Options, addr string) error {
 	if addr == "" || addr == "-" {
 		opts.DontListen = true
 		return nil
@@ -80,13 +84,9 @@ func listener(opts *server.Options, addr string) error {
 	if err != nil {
 		return fmt.Errorf("address %q: the port is not a number from 0 to 65535", addr)
 	}
-	opts.Host, opts.Port = host, int(port)
-	if host == "" {
-		opts.Host = "0.0.0.0" // as the server interprets it; never loopback
-	}
-	if port == 0 {
-		opts.Port = server.RANDOM_PORT // the server interprets 0 as 4222
-	}
+
+	opts.Host = cmp.Or(host, "0.0.0.0")               // as the server interprets it; never loopback
+	opts.Port = cmp.Or(int(port), server.RANDOM_PORT) // the server interprets 0 as 4222
 	return nil
 }
 
@@ -102,11 +102,12 @@ func Loopback(host string) bool {
 var allowed = []string{"authorization", "accounts", "system_account", "tls", "max_connections", "max_subscriptions",
 	"max_control_line", "max_pending", "ping_interval", "ping_max", "write_deadline"}
 
-// users reads the configuration file and adds a user for Connect to those that it has.
-func users(file string) (*server.Options, nats.Option, error) {
+// readUsers reads the configuration file and adds a user for Connect to its users.
+func readUsers(file string) (*server.Options, nats.Option, error) {
 	if file == "" {
 		return &server.Options{}, nil, nil
 	}
+
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return nil, nil, fmt.Errorf("%s: not a regular file", file) // reading a pipe would wait forever
 	}
@@ -119,6 +120,7 @@ func users(file string) (*server.Options, nats.Option, error) {
 			return nil, nil, fmt.Errorf("%s: the setting %q is not for the embedded broker", file, name)
 		}
 	}
+
 	opts, err := server.ProcessConfigFile(file)
 	if err != nil {
 		return nil, nil, err
@@ -127,8 +129,10 @@ func users(file string) (*server.Options, nats.Option, error) {
 	// The server ignores a single user as soon as there is a list of users.
 	if opts.Username != "" {
 		opts.Users = append(opts.Users, &server.User{Username: opts.Username, Password: opts.Password})
-		opts.Username, opts.Password = "", ""
+		opts.Username = ""
+		opts.Password = ""
 	}
+
 	if len(opts.Users)+len(opts.Nkeys) == 0 {
 		return nil, nil, fmt.Errorf("%s defines no users: any client could do everything", file)
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"runtime"
+	"runtime/pprof"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,6 +17,7 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/events/broker"
+	"example.org/registry/events/pause"
 	"example.org/registry/events/stream"
 )
 
@@ -29,15 +30,16 @@ const patience = 30 * time.Second
 func Broker(t testing.TB, mutate ...func(*broker.Config)) *broker.Broker {
 	t.Helper()
 	cfg := broker.Config{StoreDir: t.TempDir(), Addr: "127.0.0.1:0", UnsafeNoSync: true}
-	for _, m := range mutate {
-		m(&cfg)
+	for _, change := range mutate {
+		change(&cfg)
 	}
+
 	b, err := broker.Start(cfg)
 	require.NoError(t, err)
 	running.Add(1)
 	t.Cleanup(func() {
 		b.Shutdown()
-		awaitServers(t)
+		awaitServers()
 	})
 	return b
 }
@@ -54,7 +56,7 @@ func Server(t testing.TB, o *server.Options) *server.Server {
 	t.Cleanup(func() {
 		s.Shutdown()
 		s.WaitForShutdown()
-		awaitServers(t)
+		awaitServers()
 	})
 	return s
 }
@@ -62,44 +64,29 @@ func Server(t testing.TB, o *server.Options) *server.Server {
 // running counts the servers that these helpers have started and not yet stopped.
 var running atomic.Int32
 
-// awaitServers waits until the last goroutine of the stopped servers has ended, if no other server
-// runs. A server's shutdown does not wait for all of its goroutines, and on a busy machine one can
-// outlive goleak's retries, which take about a second. The wait is bounded, and goleak decides.
-func awaitServers(t testing.TB) {
-	t.Helper()
+// awaitServers waits, for at most 3 s, until the last goroutine of the stopped servers has ended, if no
+// other server runs. A server's shutdown does not wait for all of its goroutines, and on a busy machine
+// one can outlive goleak's retries. goleak decides.
+func awaitServers() {
 	if running.Add(-1) > 0 {
 		return
 	}
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(leakPatience); running.Load() == 0 && time.Now().Before(deadline); <-tick.C {
-		if serverStacks() == "" {
-			return
-		}
+	end := time.Now().Add(3 * time.Second)
+	for running.Load() == 0 && hasServerStack() && time.Now().Before(end) {
+		time.Sleep(5 * time.Millisecond)
 	}
 }
 
-// leakPatience bounds the wait for the goroutines of a stopped server.
-const leakPatience = 3 * time.Second
-
-// serverStacks returns the stacks of all goroutines that run code of the server, but for those that [Leaks]
-// ignores: they never end.
-func serverStacks() string {
-	all := make([]byte, 1<<20)
-	for n := runtime.Stack(all, true); ; n = runtime.Stack(all, true) {
-		if n < len(all) {
-			all = all[:n]
-			break
-		}
-		all = make([]byte, 2*len(all))
-	}
-	var found []string
-	for stack := range strings.SplitSeq(string(all), "\n\n") {
+// hasServerStack reports whether a goroutine runs code of the server that ends some time ([Leaks]).
+func hasServerStack() bool {
+	var all strings.Builder
+	_ = pprof.Lookup("goroutine").WriteTo(&all, 2) // a builder takes everything
+	for stack := range strings.SplitSeq(all.String(), "\n\n") {
 		if strings.Contains(stack, "nats-server/v2/server.") && !strings.Contains(stack, "flushStreamStateLoop") {
-			found = append(found, stack)
+			return true
 		}
 	}
-	return strings.Join(found, "\n\n")
+	return false
 }
 
 // Connect opens JetStream on an in-process connection, closed at the test's end.
@@ -107,10 +94,7 @@ func Connect(t testing.TB, b *broker.Broker, opts ...nats.Option) jetstream.JetS
 	t.Helper()
 	nc, err := b.Connect(opts...)
 	require.NoError(t, err)
-	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
-	require.NoError(t, err)
-	return js
+	return openJetStream(t, nc)
 }
 
 // Dial opens JetStream on a connection to url, closed at the test's end.
@@ -118,6 +102,11 @@ func Dial(t testing.TB, url string, opts ...nats.Option) jetstream.JetStream {
 	t.Helper()
 	nc, err := nats.Connect(url, opts...)
 	require.NoError(t, err)
+	return openJetStream(t, nc)
+}
+
+func openJetStream(t testing.TB, nc *nats.Conn) jetstream.JetStream {
+	t.Helper()
 	t.Cleanup(nc.Close)
 	js, err := jetstream.New(nc)
 	require.NoError(t, err)
@@ -128,19 +117,12 @@ func Dial(t testing.TB, url string, opts ...nats.Option) jetstream.JetStream {
 // deletion before it has removed the files, and refuses the new stream until then.
 func Create(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
 	const createFailed = jetstream.ErrorCode(10049)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
 	for {
 		s, err := js.CreateStream(ctx, cfg)
-		var api *jetstream.APIError
-		busy := errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) || errors.As(err, &api) && api.ErrorCode == createFailed
-		if !busy {
+		api, _ := errors.AsType[*jetstream.APIError](err)
+		busy := errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) || api != nil && api.ErrorCode == createFailed
+		if !busy || !pause.For(ctx, 10*time.Millisecond) {
 			return s, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, err
-		case <-tick.C:
 		}
 	}
 }
@@ -150,9 +132,10 @@ func Create(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamCon
 func Stream(t testing.TB, js jetstream.JetStream, mutate ...func(*jetstream.StreamConfig)) jetstream.Stream {
 	t.Helper()
 	cfg := stream.Config(events.DefaultStream, 1, events.DefaultHistory, stream.Identity{})
-	for _, m := range mutate {
-		m(&cfg)
+	for _, change := range mutate {
+		change(&cfg)
 	}
+
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	s, err := Create(ctx, js, cfg)
@@ -167,11 +150,8 @@ func Publish(t testing.TB, js jetstream.JetStream, evs ...events.Event) uint64 {
 	for _, e := range evs {
 		payload, err := events.Encode(e)
 		require.NoError(t, err)
-		msg := &nats.Msg{Subject: e.Data.Subject().String(), Data: payload, Header: nats.Header{
-			events.HeaderContent:  {events.ContentType},
-			jetstream.MsgIDHeader: {e.ID},
-		}}
-		last = send(t, js, msg)
+		last = publishMessage(t, js, &nats.Msg{Subject: e.Data.Subject().String(), Data: payload,
+			Header: nats.Header{events.HeaderContent: {events.ContentType}}})
 	}
 	return last
 }
@@ -179,13 +159,14 @@ func Publish(t testing.TB, js jetstream.JetStream, evs ...events.Event) uint64 {
 // PublishRaw publishes any payload on any subject, to test rejections, and returns its sequence.
 func PublishRaw(t testing.TB, js jetstream.JetStream, subject string, payload []byte) uint64 {
 	t.Helper()
-	return send(t, js, &nats.Msg{Subject: subject, Data: payload})
+	return publishMessage(t, js, &nats.Msg{Subject: subject, Data: payload})
 }
 
-func send(t testing.TB, js jetstream.JetStream, msg *nats.Msg) uint64 {
+func publishMessage(t testing.TB, js jetstream.JetStream, msg *nats.Msg) uint64 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
+
 	// On a busy machine a new stream accepts nothing for a second or more.
 	const wait = 20 * time.Millisecond
 	ack, err := js.PublishMsg(ctx, msg, jetstream.WithRetryWait(wait), jetstream.WithRetryAttempts(int(patience/wait)))
@@ -195,23 +176,16 @@ func send(t testing.TB, js jetstream.JetStream, msg *nats.Msg) uint64 {
 
 // LonelyNode connects to a server that answers requests for stream information like a cluster node
 // that is partitioned from the others: leader is the stream's leader as the node knows it, empty
-// for none. It answers nothing else. Reproducing that with a real node needs several processes, and
-// luck; cmd/registry/cluster has them.
+// for none. It answers nothing else. A real node does that only by luck; cmd/registry/cluster has them.
 func LonelyNode(t testing.TB, leader string) jetstream.JetStream {
 	t.Helper()
 	s := Server(t, &server.Options{})
-	if !s.ReadyForConnections(patience) {
-		t.Fatal("the node does not start")
-	}
-	nc, err := nats.Connect(s.ClientURL())
-	require.NoError(t, err)
-	t.Cleanup(nc.Close)
+	require.True(t, s.ReadyForConnections(patience), "the node does not start")
+	js := Dial(t, s.ClientURL())
+
 	answer, err := json.Marshal(jetstream.StreamInfo{Created: time.Now(), Cluster: &jetstream.ClusterInfo{Name: "nodes", Leader: leader}})
 	require.NoError(t, err)
-	if _, err := nc.Subscribe("$JS.API.STREAM.INFO.>", func(m *nats.Msg) { _ = m.Respond(answer) }); err != nil {
-		t.Fatal(err)
-	}
-	js, err := jetstream.New(nc)
+	_, err = js.Conn().Subscribe("$JS.API.STREAM.INFO.>", func(m *nats.Msg) { _ = m.Respond(answer) })
 	require.NoError(t, err)
 	return js
 }

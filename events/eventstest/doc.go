@@ -1,10 +1,14 @@
-// Package eventstest has the helpers for events that the tests of every package need: a real
-// embedded broker in two lines, the stream of the contract, publishing, and valid events, drawn by
-// rapid or generated in any number from a seed. No test of the project uses a fake broker, apart
-// from the one reply of LonelyNode.
+// Package eventstest has the helpers for events that the tests of every package need. No test uses a fake
+// broker, apart from the one reply of LonelyNode: a broker takes 20 ms to start, so each test has its own,
+// with its own directory and port, and tests may run in parallel.
 //
-// # Why
+// Start with Broker, Connect, Stream and Publish.
 //
-// A broker takes 20 ms to start, so each test has its own, with its own directory and port, and
-// tests may run in parallel.
+//	broker.go    a broker, connections, the stream, publishing
+//	events.go    valid events: any number from a seed, or drawn by rapid
+//	twin.go      Twin, a naive read model
+//	corpus.go    messages that break the contract
+//	relay.go     Relay, a network that fails
+//	switches.go  nightly runs, seeds, ports, waiting, leaked goroutines
+//	log.go       Log, a log that a test reads
 package eventstest

@@ -2,4 +2,4 @@
 
 package eventstest
 
-const nightly = true
+func init() { nightly = true }

@@ -14,6 +14,13 @@ import (
 	"pgregory.net/rapid"
 )
 
+// nightly is set by the build tag of that name.
+var nightly bool
+
+// RaceDetector reports whether this binary is built with the race detector, which cannot observe
+// other processes.
+var RaceDetector bool
+
 // FullRun reports whether tests must take their full counts (kills, mutations, rounds): with the build
 // tag nightly, but not with the race detector, which finds as much in a few rounds.
 func FullRun() bool { return nightly && !RaceDetector }
@@ -26,8 +33,8 @@ func Long(t testing.TB) {
 	}
 }
 
-// Seed returns the seed of tests that draw by themselves: the same in every run, unless RAPID_SEED is
-// set, which the tests that draw by rapid read, too. .ci/nightly sets it.
+// Seed returns the seed of tests that draw without rapid: the same in every run, unless RAPID_SEED is
+// set, which rapid reads, too. .ci/nightly sets it.
 func Seed() uint64 {
 	if seed, err := strconv.ParseUint(os.Getenv("RAPID_SEED"), 10, 64); err == nil {
 		return seed
@@ -42,8 +49,8 @@ const (
 	numPorts  = 10_000
 )
 
-// claims are what Address has handed out. Each is held, until the process ends, by the UDP port of
-// the same number, so that no other process hands it out, too.
+// claims are the addresses that Address has handed out. The UDP port of the same number holds each, until
+// the process ends, so that no other process hands it out, too.
 var claims struct {
 	sync.Mutex
 	held []net.PacketConn
@@ -65,18 +72,19 @@ func Address() (string, error) {
 			claim.Close()
 			continue
 		}
+
 		claims.held = append(claims.held, claim)
 		return address, l.Close()
 	}
 	return "", fmt.Errorf("no free port from %d to %d", firstPort, firstPort+numPorts)
 }
 
-// Until waits until something is so, for at most a minute.
-func Until(t rapid.TB, is func() bool) {
+// Until waits until a condition holds, for at most a minute.
+func Until(t rapid.TB, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("it never is")
+			t.Fatal("the condition never holds")
 		}
 	}
 }

@@ -52,6 +52,7 @@ func (w *Twin) List(list events.List, popular bool) []events.Entry {
 			out = append(out, e)
 		}
 	}
+
 	slices.SortFunc(out, func(a, b events.Entry) int { // oldest or least viewed first; reversed below
 		byKey := a.ReportedAt.Compare(b.ReportedAt)
 		if popular {

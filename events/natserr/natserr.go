@@ -1,18 +1,19 @@
 // Package natserr explains the errors of a NATS broker to an operator: one sentence for what
 // happened, and one for what to do about it.
 //
-// # Why
-//
 // The client library reports most mistakes in a broker's configuration as a request that timed out.
-// The broker's own error arrives separately, as an error of the whole connection, so each caller
-// would have to look there. Errors are wrapped, never replaced: errors.Is and errors.As still find
-// the library's errors.
+// The broker's own error arrives separately, as an error of the whole connection. Errors are wrapped,
+// never replaced: errors.Is and errors.As still find the library's errors.
+//
+// Start with Explain. PermissionError finds the broker's error, and Remedy says what to do.
 package natserr
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -40,21 +41,22 @@ type explained struct {
 func (e *explained) Error() string   { return e.text }
 func (e *explained) Unwrap() []error { return []error{e.kind, e.cause} }
 
-// Explain returns err, the error of a request to JetStream's API on subject, with what it means: the
-// user may not make the request (see PermissionError), there is no JetStream, or it does not answer. It
+// Explain returns err, the error of a request to JetStream's API on subject, with its reason: the user
+// may not make the request (see PermissionError), there is no JetStream, or it does not answer. It
 // returns nil and a reply of the broker, such as jetstream.ErrStreamNotFound, unchanged. nc is nil
 // without a connection.
 func Explain(nc *nats.Conn, err error, subject string) error {
 	if nc != nil {
 		err = PermissionError(nc, err, subject)
 	}
-	switch {
-	case errors.Is(err, ErrRefused), errors.Is(err, ErrNoJetStream), errors.Is(err, ErrSilent):
+	if isAny(err, ErrRefused, ErrNoJetStream, ErrSilent) {
 		return err
-	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount),
-		errors.Is(err, nats.ErrNoResponders):
+	}
+
+	if isAny(err, jetstream.ErrJetStreamNotEnabled, jetstream.ErrJetStreamNotEnabledForAccount, nats.ErrNoResponders) {
 		return &explained{ErrNoJetStream.Error(), ErrNoJetStream, err}
-	case isTimeout(err):
+	}
+	if isTimeout(err) {
 		return &explained{ErrSilent.Error(), ErrSilent, err}
 	}
 	return err
@@ -72,16 +74,15 @@ func PermissionError(nc *nats.Conn, err error, prefix string) error {
 	if !errors.Is(last, nats.ErrPermissionViolation) {
 		return err
 	}
-	inbox := nc.Opts.InboxPrefix
-	if inbox == "" {
-		inbox = strings.TrimSuffix(nats.InboxPrefix, ".")
-	}
+
 	_, rest, _ := strings.Cut(last.Error(), `Publish to "`)
 	subject, _, published := strings.Cut(rest, `"`)
-	switch {
-	case published && strings.HasPrefix(subject, prefix):
+	if published && strings.HasPrefix(subject, prefix) {
 		return &explained{"this user of the broker may not publish to " + events.MaskSubject(subject, nil), ErrRefused, err}
-	case strings.Contains(last.Error(), `Subscription to "`+inbox):
+	}
+
+	inbox := cmp.Or(nc.Opts.InboxPrefix, strings.TrimSuffix(nats.InboxPrefix, "."))
+	if strings.Contains(last.Error(), `Subscription to "`+inbox) {
 		return &explained{"this user of the broker may not listen to " + inbox +
 			".>, where it awaits answers; --nats-inbox-prefix says where else it may", ErrRefused, err}
 	}
@@ -105,44 +106,59 @@ const NotRunning = "start the broker, or correct --nats-url (REGISTRY_NATS_URL);
 // sentence in the imperative. It returns "" if there is nothing to add, and for a refusal, which
 // names the remedy itself.
 func Remedy(err error) string {
-	var authority x509.UnknownAuthorityError
-	var invalid x509.CertificateInvalidError
-	var host x509.HostnameError
-	switch err = Explain(nil, err, ""); {
-	case err == nil, errors.Is(err, ErrRefused):
-		return ""
-	case errors.Is(err, ErrNoJetStream):
-		return "correct --nats-url or --nats-creds"
-	case errors.Is(err, ErrSilent), code(err) == codeNotAvailable:
-		return "see whether enough brokers are up, and try again"
-	case errors.As(err, &authority):
-		return "name the authority of its certificate with --nats-ca"
-	case errors.As(err, &invalid), errors.As(err, &host):
-		return "give it a valid certificate for this address, or correct --nats-url"
-	case errors.Is(err, nats.ErrSecureConnWanted):
-		return "it speaks no TLS: give it a certificate, or write nats:// for tls://"
-	case errors.Is(err, nats.ErrAuthorization):
-		return "name this user's file with --nats-creds"
-	case errors.Is(err, nats.ErrNoServers):
-		return NotRunning
+	err = Explain(nil, err, "")
+	for _, known := range [...]struct {
+		kind   error
+		remedy string
+	}{
+		{ErrRefused, ""},
+		{ErrNoJetStream, "correct --nats-url or --nats-creds"},
+		{ErrSilent, tryAgain},
+		{nats.ErrSecureConnWanted, "it speaks no TLS: give it a certificate, or write nats:// for tls://"},
+		{nats.ErrAuthorization, "name this user's file with --nats-creds"},
+		{nats.ErrNoServers, NotRunning},
+	} {
+		if errors.Is(err, known.kind) {
+			return known.remedy
+		}
 	}
-	switch code(err) {
+
+	if isA[x509.UnknownAuthorityError](err) {
+		return "name the authority of its certificate with --nats-ca"
+	}
+	if isA[x509.CertificateInvalidError](err) || isA[x509.HostnameError](err) {
+		return "give it a valid certificate for this address, or correct --nats-url"
+	}
+
+	switch apiCode(err) {
+	case codeNotAvailable:
+		return tryAgain
 	case codeNoResources, codeNoStorage, codeNotCreated, codeNotStored:
 		return "make space on the broker's disk: its log says what else may be wrong"
 	}
 	return ""
 }
 
-// code returns the broker's error code, or 0 if err has none.
-func code(err error) jetstream.ErrorCode {
+const tryAgain = "see whether enough brokers are up, and try again"
+
+func isA[T error](err error) bool {
+	_, ok := errors.AsType[T](err)
+	return ok
+}
+
+func isAny(err error, kinds ...error) bool {
+	return slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) })
+}
+
+// apiCode returns the broker's error code, or 0 if err has none.
+func apiCode(err error) jetstream.ErrorCode {
 	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
 		return api.ErrorCode
 	}
 	return 0
 }
 
-// OneLine returns the text of err on one line, since a server reports several mistakes on several
-// lines.
+// OneLine returns the text of err on one line: a server reports several mistakes on several lines.
 func OneLine(err error) string {
 	return strings.Join(strings.FieldsFunc(strings.TrimSpace(err.Error()), func(r rune) bool {
 		return r == '\n' || r == '\r'
@@ -150,13 +166,12 @@ func OneLine(err error) string {
 }
 
 func isTimeout(err error) bool {
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, jetstream.ErrAsyncPublishTimeout)
+	return isAny(err, context.DeadlineExceeded, nats.ErrTimeout, jetstream.ErrAsyncPublishTimeout)
 }
 
 // IsConflict reports whether a message was not stored because the last sequence that it expected is
 // no longer the last one.
 func IsConflict(err error) bool {
-	var api *jetstream.APIError
-	return errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
-		api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
+	code := apiCode(err)
+	return code == jetstream.JSErrCodeStreamWrongLastSequence || code == jetstream.JSErrCodeStreamWrongLastSequenceConstant
 }

@@ -58,7 +58,7 @@ func Example() {
 	// Output:
 	// 1 <nil>
 	// 2 <nil>
-	// publish: data.list: must be scammers, servers or legit
+	// data.list: must be scammers, servers or legit
 }
 
 // exampleBroker stands for the broker of `registry serve`.

@@ -4,11 +4,14 @@
 // for the last message of the event's subject first, and sends only what is newer: publishing
 // anything again, in any order and in any pieces, is harmless.
 //
-//	publish.go  Publisher: Publish, PublishAll
-//	broker.go   last messages, and atomic batches, for which nats.go has no client yet
+// Start with Publisher.Publish; PublishAll does the same for a file or a database.
 //
-// It is a package of its own so that the events, the read model and the HTTP API do not import a
-// NATS client.
+//	publish.go  Publisher: Publish
+//	bulk.go     PublishAll
+//	batch.go    atomic batches, for which nats.go has no client yet
+//
+// The events themselves are in another package, so that the read model and the HTTP API import no NATS
+// client.
 package publish
 
 import (
@@ -20,22 +23,14 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"golang.org/x/sync/errgroup"
 
 	"example.org/registry/events"
 	"example.org/registry/events/natserr"
-	"example.org/registry/events/pause"
 	"example.org/registry/events/stream"
 )
 
-const (
-	maxBatch      = 1000        // messages: the broker's limit
-	maxBatchBytes = 4 << 20     // payload, far below the broker's buffer
-	maxQuestions  = 64          // about last messages, at once
-	maxAttempts   = 4           // to send a batch that is not acknowledged
-	attemptPause  = time.Second // before sending such a batch again
-	headerRoom    = 512         // bytes for the headers of a message
-)
+// headerRoom is the size that the headers of a message may have, in bytes.
+const headerRoom = 512
 
 // Config configures a Publisher. The zero value is usable.
 type Config struct {
@@ -44,10 +39,6 @@ type Config struct {
 
 	// Timeout bounds the wait for one acknowledgment. 0 means 10 seconds.
 	Timeout time.Duration
-
-	// BatchSize is how many messages PublishAll sends as one atomic batch, at most 1,000, the
-	// broker's own limit. 0 means 1,000.
-	BatchSize int
 
 	// DryRun makes PublishAll count as Sent what it would send, and send nothing.
 	DryRun bool
@@ -79,9 +70,6 @@ func New(js jetstream.JetStream, cfg Config) *Publisher {
 	if cfg.Timeout <= 0 {
 		cfg.Timeout = 10 * time.Second
 	}
-	if cfg.BatchSize <= 0 || cfg.BatchSize > maxBatch {
-		cfg.BatchSize = maxBatch
-	}
 	return &Publisher{js: js, cfg: cfg}
 }
 
@@ -107,34 +95,32 @@ type Ack struct {
 // *events.Error means that the event violates the contract. In both cases it was not sent. After
 // any other error it may or may not be stored: publishing it again is safe.
 func (p *Publisher) Publish(ctx context.Context, e events.Event) (Ack, error) {
-	m := Message{Event: e}
-	if err := m.Check(); err != nil {
-		return Ack{}, fmt.Errorf("publish: %w", err)
-	}
-	msg, err := m.encode()
+	msg, err := (&Message{Event: e}).encode()
 	if err != nil {
-		return Ack{}, fmt.Errorf("publish: %w", err)
+		return Ack{}, err
 	}
+
+	// What does the stream have?
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
 	defer cancel()
 	last, err := p.lastState(ctx, msg.Subject)
 	if err != nil {
-		return Ack{}, fmt.Errorf("publish on %s: %w", msg.Subject, err)
+		return Ack{}, err
 	}
-
-	verdict, err := p.compare(e.Data, last.data)
+	order, err := p.compare(e.Data, last.data)
 	if err != nil {
-		return Ack{}, fmt.Errorf("publish: %w", err)
+		return Ack{}, err
 	}
-	switch verdict {
+	switch order {
 	case known:
 		return Ack{Sequence: last.sequence, Known: true}, nil
 	case stale:
-		return Ack{Sequence: last.sequence}, fmt.Errorf("publish on %s: %w", msg.Subject, &StaleError{events.Revision(last.data)})
+		return Ack{Sequence: last.sequence}, &StaleError{events.Revision(last.data)}
 	}
+
 	ack, err := p.js.PublishMsg(ctx, msg, jetstream.WithExpectStream(p.cfg.Stream))
 	if err != nil {
-		return Ack{}, fmt.Errorf("publish on %s: %w", msg.Subject, natserr.PermissionError(p.js.Conn(), err, msg.Subject))
+		return Ack{}, natserr.PermissionError(p.js.Conn(), err, msg.Subject)
 	}
 	return Ack{Sequence: ack.Sequence}, nil
 }
@@ -186,231 +172,64 @@ func (m *Message) encode() (*nats.Msg, error) {
 	}, nil
 }
 
-// verdict is the place of a state among those that the stream has.
-type verdict int
+// state is the last state of a subject in the stream.
+type state struct {
+	data     events.Data // nil if there is none
+	sequence uint64
+}
+
+// lastState returns the state in the last message of a subject. It is empty if there is no message, or
+// if the registry rejects the message.
+func (p *Publisher) lastState(ctx context.Context, subject string) (state, error) {
+	m, err := stream.Stream{JS: p.js, Name: p.cfg.Stream}.LastMessage(ctx, subject)
+	if errors.Is(err, stream.ErrNoMessage) {
+		return state{}, nil
+	}
+	if err != nil {
+		return state{}, err
+	}
+
+	e, err := m.Event()
+	if err != nil {
+		return state{}, nil
+	}
+	return state{e.Data, m.Sequence}, nil
+}
+
+// order is the place of a state among the states that the stream has.
+type order int
 
 const (
-	newer verdict = iota // or the first of its subject
+	newer order = iota // or the first of its subject
 	known
 	stale
 )
 
 // compare compares a state with the last one of its subject, which may be nil. The error is an
-// *events.Error: the revision is far ahead of the clock, or is that of another state, which wins.
-func (p *Publisher) compare(d, last events.Data) (verdict, error) {
+// *events.Error: the revision is far ahead of the clock, or another state has it, which wins.
+func (p *Publisher) compare(d, last events.Data) (order, error) {
+	lastRevision := int64(0)
+	if last != nil {
+		lastRevision = events.Revision(last)
+	}
+	if !p.cfg.AnyRevision {
+		if err := events.CheckRevision(d, lastRevision, time.Now()); err != nil {
+			return newer, err
+		}
+	}
 	if last == nil {
-		return newer, p.checkRevision(d, 0)
-	}
-	revision := events.Revision(last)
-	if err := p.checkRevision(d, revision); err != nil {
-		return newer, err
-	}
-	order := events.Compare(d, last)
-	if order > 0 {
 		return newer, nil
 	}
-	if order == 0 {
+
+	difference := events.Compare(d, last)
+	if difference > 0 {
+		return newer, nil
+	}
+	if difference == 0 {
 		return known, nil
 	}
-	if events.Revision(d) == revision {
-		return stale, &events.Error{Field: "data.revision", Problem: fmt.Sprintf("revision %d has another state", revision)}
+	if events.Revision(d) == lastRevision {
+		return stale, &events.Error{Field: "data.revision", Problem: fmt.Sprintf("revision %d has another state", lastRevision)}
 	}
 	return stale, nil
-}
-
-func (p *Publisher) checkRevision(d events.Data, known int64) error {
-	if p.cfg.AnyRevision {
-		return nil
-	}
-	return events.CheckRevision(d, known, time.Now())
-}
-
-// Summary counts the results of PublishAll.
-type Summary struct {
-	Sent         int    // stored
-	Known        int    // not sent: the stream has them
-	Stale        int    // not sent: the stream has a greater revision
-	LastSequence uint64 // the highest of what was sent and of what the stream had, or 0 for none
-}
-
-// Done returns how many messages were dealt with.
-func (s Summary) Done() int { return s.Sent + s.Known + s.Stale }
-
-// MessageError is the error of the first message of PublishAll that is not certainly dealt with.
-type MessageError struct {
-	Index int // in the slice
-	Err   error
-}
-
-// Error returns "message <index>: <reason>".
-func (e *MessageError) Error() string { return fmt.Sprintf("message %d: %v", e.Index, e.Err) }
-
-// Unwrap returns the reason.
-func (e *MessageError) Unwrap() error { return e.Err }
-
-// PublishAll sends those messages that are newer than what the stream has on their subjects, and
-// returns when all are stored. If one violates the contract, nothing is sent. The error is a
-// *MessageError: the messages before it are dealt with, and so are those that the summary counts.
-//
-// It sends atomic batches, because the broker syncs to disk once a batch, ten times as fast as once
-// a message.
-func (p *Publisher) PublishAll(ctx context.Context, messages []Message) (Summary, error) {
-	var sum Summary
-	for i := range messages {
-		if err := messages[i].Check(); err != nil {
-			return sum, &MessageError{i, err}
-		}
-	}
-	for from := 0; from < len(messages); {
-		batch := p.nextBatch(messages[from:])
-		n, err := p.publishBatch(ctx, batch, &sum)
-		if err != nil {
-			return sum, &MessageError{from + n, err}
-		}
-		from += len(batch)
-		if p.cfg.Progress != nil {
-			p.cfg.Progress(sum)
-		}
-	}
-	return sum, nil
-}
-
-// nextBatch returns the messages of the next batch.
-func (p *Publisher) nextBatch(messages []Message) []Message {
-	size := 0
-	for i := range messages {
-		size += len(messages[i].Payload)
-		if i == p.cfg.BatchSize || i > 0 && size > maxBatchBytes {
-			return messages[:i]
-		}
-	}
-	return messages
-}
-
-// publishBatch publishes a batch, and again if it is not acknowledged: what is stored by then is known
-// to the stream. It returns the index of the message that failed.
-func (p *Publisher) publishBatch(ctx context.Context, batch []Message, sum *Summary) (int, error) {
-	for attempt := 1; ; attempt++ {
-		plan, err := p.planBatch(ctx, batch)
-		if err == nil {
-			err = p.sendBatch(ctx, plan.send, &plan.sum)
-		}
-		if err == nil {
-			sum.Sent += plan.sum.Sent
-			sum.Known += plan.sum.Known
-			sum.Stale += plan.sum.Stale
-			sum.LastSequence = max(sum.LastSequence, plan.sum.LastSequence)
-			if plan.wrong != nil {
-				return plan.end, plan.wrong
-			}
-			return 0, nil
-		}
-
-		if ctx.Err() != nil {
-			return 0, ctx.Err()
-		}
-		var refusal *jetstream.APIError
-		if attempt == maxAttempts || errors.As(err, &refusal) || errors.Is(err, natserr.ErrRefused) || !pause.For(ctx, attemptPause) {
-			return 0, err
-		}
-	}
-}
-
-// plan is what is to be done about a batch.
-type plan struct {
-	send  []*nats.Msg
-	sum   Summary // of those that are not sent
-	end   int     // index of the first message that is wrong, or the number of messages
-	wrong error   // an *events.Error, or nil
-}
-
-// planBatch asks for the last states of the batch's subjects and decides about each message, up to
-// the first that is wrong.
-func (p *Publisher) planBatch(ctx context.Context, batch []Message) (*plan, error) {
-	last, err := p.lastStates(ctx, batch)
-	if err != nil {
-		return nil, err
-	}
-
-	todo := &plan{end: len(batch)}
-	for i := range batch {
-		msg, err := batch[i].encode()
-		if err != nil {
-			return nil, err
-		}
-		has := last[msg.Subject]
-		verdict, err := p.compare(batch[i].Event.Data, has.data)
-		if err != nil {
-			todo.end, todo.wrong = i, err
-			break
-		}
-		switch verdict {
-		case newer:
-			todo.send = append(todo.send, msg)
-			last[msg.Subject] = state{data: batch[i].Event.Data}
-		case known:
-			todo.sum.Known++
-		case stale:
-			todo.sum.Stale++
-		}
-		todo.sum.LastSequence = max(todo.sum.LastSequence, has.sequence)
-	}
-	return todo, nil
-}
-
-// lastStates returns the last states of the batch's subjects, by subject.
-func (p *Publisher) lastStates(ctx context.Context, batch []Message) (map[string]state, error) {
-	index := map[string]int{}
-	for i := range batch {
-		index[batch[i].Event.Data.Subject().String()] = i
-	}
-	if err := p.dropUnsent(ctx, index); err != nil {
-		return nil, err
-	}
-	states := make([]state, len(batch))
-	group, asking := errgroup.WithContext(ctx)
-	group.SetLimit(maxQuestions)
-	for subject, i := range index {
-		group.Go(func() (err error) {
-			states[i], err = p.lastState(asking, subject)
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	last := make(map[string]state, len(index))
-	for subject, i := range index {
-		last[subject] = states[i]
-	}
-	return last, nil
-}
-
-// dropUnsent takes the subjects out of index of which the stream can have nothing: it was empty before
-// the first batch, and this Publisher has sent nothing on them. So a first import asks no questions. What
-// somebody else publishes meanwhile is not seen, which is harmless: the revision decides.
-func (p *Publisher) dropUnsent(ctx context.Context, index map[string]int) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.looked {
-		info, err := stream.Stream{JS: p.js, Name: p.cfg.Stream}.Info(ctx)
-		if err != nil {
-			return err
-		}
-		p.looked = true
-		if info.State.LastSeq == 0 {
-			p.sent = map[string]struct{}{}
-		}
-	}
-	if p.sent == nil {
-		return nil
-	}
-
-	for subject := range index {
-		if _, was := p.sent[subject]; !was {
-			p.sent[subject] = struct{}{} // from now on it may be there, also if the batch is not acknowledged
-			delete(index, subject)
-		}
-	}
-	return nil
 }

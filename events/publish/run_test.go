@@ -62,7 +62,7 @@ func TestPublishAllSendsOnlyWhatIsGreater(t *testing.T) {
 		require.NoError(t, stream.Purge(context.Background()))
 		greatest := map[events.Subject]events.Data{}
 		for range rapid.IntRange(1, 3).Draw(t, "runs") {
-			p := publish.New(js, publish.Config{BatchSize: rapid.IntRange(1, 40).Draw(t, "batch")})
+			p := publish.New(js, publish.Config{})
 			for range rapid.IntRange(1, 3).Draw(t, "calls") {
 				var msgs []publish.Message
 				for range rapid.IntRange(1, 40).Draw(t, "events") {
@@ -201,12 +201,12 @@ func TestPublishAllAfterALostAcknowledgment(t *testing.T) {
 	defer nc.Close()
 	js, err := jetstream.New(nc)
 	require.NoError(t, err)
-	evs := eventstest.Events(300, 4)
-	p := publish.New(js, publish.Config{BatchSize: 100, Timeout: 500 * time.Millisecond})
+	evs := eventstest.Events(2500, 4)
+	p := publish.New(js, publish.Config{Timeout: 3 * time.Second})
 	sum, err := p.PublishAll(t.Context(), messages(evs))
 	require.NoError(t, err)
 	require.True(t, lost.Load())
-	require.Equal(t, publish.Summary{Sent: 200, Known: 100, LastSequence: 300}, sum)
+	require.Equal(t, publish.Summary{Sent: 1500, Known: 1000, LastSequence: 2500}, sum)
 	sameEvents(t, readAll(t, stream), evs)
 }
 
@@ -291,13 +291,12 @@ func TestPublishAllSendsRawPayloads(t *testing.T) {
 // A full stream refuses what is new; the error names the first message that is not stored.
 func TestPublishAllIntoAFullStream(t *testing.T) {
 	js := eventstest.Connect(t, eventstest.Broker(t))
-	stream := eventstest.Stream(t, js, func(c *jetstream.StreamConfig) { c.MaxMsgs = 150 })
-	p := publish.New(js, publish.Config{BatchSize: 100})
-	sum, err := p.PublishAll(t.Context(), messages(eventstest.Events(300, 5)))
-	if at, ok := errors.AsType[*publish.MessageError](err); !ok || at.Index != 100 || sum.Sent != 100 {
+	stream := eventstest.Stream(t, js, func(c *jetstream.StreamConfig) { c.MaxMsgs = 1500 })
+	sum, err := newPublisher(js).PublishAll(t.Context(), messages(eventstest.Events(2500, 5)))
+	if at, ok := errors.AsType[*publish.MessageError](err); !ok || at.Index != 1000 || sum.Sent != 1000 {
 		t.Errorf("%+v, %v", sum, err)
 	}
-	if n := stored(t, stream); n != 100 {
+	if n := stored(t, stream); n != 1000 {
 		t.Error(n, "messages are stored")
 	}
 }
@@ -306,9 +305,9 @@ func TestPublishAllStopsWithItsContext(t *testing.T) {
 	js := eventstest.Connect(t, eventstest.Broker(t))
 	eventstest.Stream(t, js)
 	ctx, cancel := context.WithCancel(t.Context())
-	p := publish.New(js, publish.Config{BatchSize: 10, Progress: func(publish.Summary) { cancel() }})
-	sum, err := p.PublishAll(ctx, messages(eventstest.Events(30, 1)))
-	if !errors.Is(err, context.Canceled) || sum.Sent != 10 {
+	p := publish.New(js, publish.Config{Progress: func(publish.Summary) { cancel() }})
+	sum, err := p.PublishAll(ctx, messages(eventstest.Events(1500, 1)))
+	if !errors.Is(err, context.Canceled) || sum.Sent != 1000 {
 		t.Error(sum, err)
 	}
 }
@@ -352,21 +351,17 @@ func TestPublishAllIntoAnEmptyStreamAsksNothing(t *testing.T) {
 	eventstest.Stream(t, js)
 	questions, err := js.Conn().SubscribeSync("$JS.API.STREAM.MSG.GET.>")
 	require.NoError(t, err)
-	publisher := publish.New(js, publish.Config{BatchSize: 7})
-	evs := eventstest.Events(20, 1)
-	messages := make([]publish.Message, len(evs))
-	for i := range evs {
-		messages[i] = publish.Message{Event: evs[i]}
-	}
+	publisher := publish.New(js, publish.Config{})
+	evs := eventstest.Events(1500, 1)
 
-	sum, err := publisher.PublishAll(t.Context(), messages)
+	sum, err := publisher.PublishAll(t.Context(), messages(evs))
 	require.NoError(t, err)
 	require.Equal(t, len(evs), sum.Sent)
 	asked, _, err := questions.Pending()
 	require.NoError(t, err)
 	require.Zero(t, asked)
 
-	again, err := publisher.PublishAll(t.Context(), messages)
+	again, err := publisher.PublishAll(t.Context(), messages(evs))
 	require.NoError(t, err)
 	require.Equal(t, publish.Summary{Known: len(evs), LastSequence: uint64(len(evs))}, again)
 }

@@ -13,12 +13,12 @@ import (
 // MaxFollows bounds the epochs that a stream, a store or a snapshot follows.
 const MaxFollows = 100
 
-// Identity says which registry a stream, a store or a snapshot is of.
+// Identity names the registry of a stream, a store or a snapshot.
 type Identity struct {
 	Stream  string   `json:"stream"` // its name
 	Epoch   string   `json:"epoch"`
 	Follows []string `json:"follows"`        // earlier epochs of the same registry, the newest first
-	Demo    bool     `json:"demo,omitempty"` // it is the demonstration's
+	Demo    bool     `json:"demo,omitempty"` // of the demonstration
 }
 
 // IdentityOf returns the identity in a stream's metadata. A stream without an epoch has its creation
@@ -37,7 +37,7 @@ func IdentityOf(info *jetstream.StreamInfo) Identity {
 	}
 }
 
-// Has reports whether an epoch is the identity's own, or one that it follows.
+// Has reports whether the identity is of an epoch, or follows it.
 func (i Identity) Has(epoch string) bool {
 	return i.Epoch == epoch || slices.Contains(i.Follows, epoch)
 }
@@ -47,11 +47,11 @@ func (i Identity) Related(o Identity) bool {
 	return i.Epoch != "" && o.Has(i.Epoch) || slices.ContainsFunc(i.Follows, o.Has)
 }
 
-// Epochs returns the identity's epoch and those that it follows.
+// Epochs returns the identity's epoch and the epochs that it follows.
 func (i Identity) Epochs() []string { return append([]string{i.Epoch}, i.Follows...) }
 
-// Follow returns what an epoch follows: all epochs of others, without itself and repetitions, at
-// most MaxFollows.
+// Follow returns the epochs that a new epoch follows: all epochs of others, each once, at most
+// MaxFollows.
 func Follow(epoch string, others ...Identity) (follows []string) {
 	for _, other := range others {
 		for _, earlier := range other.Epochs() {

@@ -6,7 +6,7 @@
 //
 //	stream.go    Stream: Info, Message, PurgeBefore
 //	config.go    Config, RejectedConfig
-//	identity.go  Identity: the epoch of a stream, and those that it follows
+//	identity.go  Identity: the epoch of a stream, and its earlier epochs
 package stream
 
 import (
@@ -56,13 +56,14 @@ func (s Stream) Info(ctx context.Context) (*jetstream.StreamInfo, error) {
 	if !nc.IsConnected() {
 		return nil, ErrNotConnected
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-
 	found, err := s.JS.Stream(ctx, s.Name)
 	if err != nil {
-		return nil, natserr.Explain(nc, err, s.prefix()+"STREAM.INFO."+s.Name)
+		return nil, natserr.Explain(nc, err, s.apiPrefix()+"STREAM.INFO."+s.Name)
 	}
+
 	info := found.CachedInfo()
 	if info.Cluster != nil && info.Cluster.Leader == "" {
 		return nil, ErrLeaderless
@@ -101,24 +102,24 @@ type request struct {
 
 // Message returns the message at a sequence, or ErrNoMessage.
 func (s Stream) Message(ctx context.Context, sequence uint64) (Message, error) {
-	return s.get(ctx, request{Sequence: sequence})
+	return s.getMessage(ctx, request{Sequence: sequence})
 }
 
 // NextMessage returns the first message at or after a sequence, or ErrNoMessage.
 func (s Stream) NextMessage(ctx context.Context, sequence uint64) (Message, error) {
-	return s.get(ctx, request{Sequence: sequence, Next: ">"})
+	return s.getMessage(ctx, request{Sequence: sequence, Next: ">"})
 }
 
 // LastMessage returns the last message on a subject, or ErrNoMessage.
 func (s Stream) LastMessage(ctx context.Context, subject string) (Message, error) {
-	return s.get(ctx, request{Last: subject})
+	return s.getMessage(ctx, request{Last: subject})
 }
 
-// get asks for one message. The reply is JSON, so no header that a publisher has stored is taken
+// getMessage asks for one message. The reply is JSON, so no header that a publisher has stored is taken
 // for the broker's own.
-func (s Stream) get(ctx context.Context, r request) (Message, error) {
-	var reply json.RawMessage
-	if err := s.ask(ctx, "STREAM.MSG.GET", r, &reply); err != nil {
+func (s Stream) getMessage(ctx context.Context, r request) (Message, error) {
+	reply, err := s.requestAPI(ctx, "STREAM.MSG.GET", r)
+	if err != nil {
 		return Message{}, err
 	}
 	m, err := parseMessage(reply)
@@ -159,14 +160,21 @@ func parseMessage(reply []byte) (Message, error) {
 
 // PurgeBefore deletes the messages on a subject before a sequence.
 func (s Stream) PurgeBefore(ctx context.Context, subject string, sequence uint64) error {
-	var reply struct {
+	reply, err := s.requestAPI(ctx, "STREAM.PURGE", jetstream.StreamPurgeRequest{Subject: subject, Sequence: sequence})
+	if err != nil {
+		return err
+	}
+
+	var refusal struct {
 		Error *jetstream.APIError `json:"error"`
 	}
-	err := s.ask(ctx, "STREAM.PURGE", jetstream.StreamPurgeRequest{Subject: subject, Sequence: sequence}, &reply)
-	if err == nil && reply.Error != nil {
-		return reply.Error
+	if err := json.Unmarshal(reply, &refusal); err != nil {
+		return err
 	}
-	return err
+	if refusal.Error != nil {
+		return refusal.Error
+	}
+	return nil
 }
 
 // PublishAfter stores an event's JSON if the last message on its subject has a sequence. Otherwise
@@ -176,37 +184,37 @@ func (s Stream) PublishAfter(ctx context.Context, subject string, payload []byte
 	if !nc.IsConnected() {
 		return ErrNotConnected
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
-
 	m := &nats.Msg{Subject: subject, Data: payload, Header: nats.Header{events.HeaderContent: {events.ContentType}}}
 	_, err := s.JS.PublishMsg(ctx, m, jetstream.WithExpectStream(s.Name), jetstream.WithExpectLastSequencePerSubject(last))
 	return natserr.Explain(nc, err, subject)
 }
 
-// ask makes a request of JetStream's API about the stream.
-func (s Stream) ask(ctx context.Context, what string, body, reply any) error {
+// requestAPI makes a request of JetStream's API about the stream, and returns the reply in JSON.
+func (s Stream) requestAPI(ctx context.Context, operation string, body any) ([]byte, error) {
 	nc := s.JS.Conn()
 	if !nc.IsConnected() {
-		return ErrNotConnected
+		return nil, ErrNotConnected
 	}
-	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
-	defer cancel()
-
 	data, err := json.Marshal(body)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	subject := s.prefix() + what + "." + s.Name
+
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	defer cancel()
+	subject := s.apiPrefix() + operation + "." + s.Name
 	m, err := nc.RequestWithContext(ctx, subject, data)
 	if err != nil {
-		return natserr.Explain(nc, err, subject)
+		return nil, natserr.Explain(nc, err, subject)
 	}
-	return json.Unmarshal(m.Data, reply)
+	return m.Data, nil
 }
 
-// prefix returns the beginning of the subjects of JetStream's API, which depends on the domain.
-func (s Stream) prefix() string {
+// apiPrefix returns the beginning of the subjects of JetStream's API, which depends on the domain.
+func (s Stream) apiPrefix() string {
 	if other := s.JS.Options().APIPrefix; other != "" {
 		return strings.TrimSuffix(other, ".") + "."
 	}

@@ -28,7 +28,7 @@ func agree(t *testing.T, c *nodes, sequence uint64, replicas ...*replica) {
 			t.Errorf("replicas differ: %+v and %+v", first, p)
 		}
 		for _, path := range append([]string{"/api/scammers?limit=60&sort=popular", "/api/check?id=" + eventstest.Entries(1, 6)[0].ChatID}, registrytest.Paths()...) {
-			for _, coding := range registrytest.Codings() {
+			for _, coding := range []string{"identity", "gzip"} {
 				sameAnswer(t, replicas[0], r, path, coding)
 			}
 		}

@@ -18,7 +18,6 @@ import (
 	"example.org/registry/cmd/registry/registrytest"
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
-	"example.org/registry/events/eventstest/relay"
 )
 
 // TestReplicas: the first replica creates everything with three copies. The second starts from the
@@ -111,10 +110,10 @@ func TestCutOff(t *testing.T) {
 	long(t)
 	t.Parallel()
 	c, js := startNodes(t)
-	var relays []*relay.Relay
+	var relays []*eventstest.Relay
 	var through []string
 	for _, n := range c.all {
-		r, err := relay.Start(n.addr)
+		r, err := eventstest.StartRelay(n.addr)
 		require.NoError(t, err)
 		t.Cleanup(r.Close)
 		relays, through = append(relays, r), append(through, "nats://"+r.Addr())
@@ -124,7 +123,7 @@ func TestCutOff(t *testing.T) {
 	far := serve(t, t.TempDir(), through, "--snapshot-every=0")
 	filled(t, js, near, far)
 	for _, r := range []*replica{near, far} {
-		registrytest.Reading(t, r.HTTP, 1, true)
+		registrytest.Reading(t, r.HTTP, 1)
 	}
 	for round := range times(2, 10) {
 		before := b.last.Load()

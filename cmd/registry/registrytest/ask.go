@@ -22,14 +22,14 @@ type Answer struct {
 	Body   []byte
 }
 
-// AskWithin bounds a request. It is longer than a test ever pauses a server.
-const AskWithin = 30 * time.Second
-
 // NewClient returns a client with connections of its own, which follows no redirects and unpacks
-// nothing.
+// nothing. A request takes at most 30 s, longer than a test ever pauses a server.
 func NewClient(keepAlive bool) *http.Client {
-	return &http.Client{Timeout: AskWithin, Transport: &http.Transport{DisableKeepAlives: !keepAlive, DisableCompression: true},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &http.Client{
+		Timeout:       30 * time.Second,
+		Transport:     &http.Transport{DisableKeepAlives: !keepAlive, DisableCompression: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 }
 
 // Ask sends one request, on a connection that ends with the response.
@@ -38,20 +38,20 @@ func Ask(ctx context.Context, url string, header http.Header) (Answer, error) {
 }
 
 // AskBy is Ask with a client of the caller's.
-func AskBy(ctx context.Context, client *http.Client, url string, header http.Header) (a Answer, err error) {
+func AskBy(ctx context.Context, client *http.Client, url string, header http.Header) (Answer, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return a, err
+		return Answer{}, err
 	}
 	maps.Copy(request.Header, header)
 	response, err := client.Do(request)
 	if err != nil {
-		return a, err
+		return Answer{}, err
 	}
 	defer response.Body.Close()
-	a.Status, a.Header = response.StatusCode, response.Header
-	a.Body, err = io.ReadAll(response.Body)
-	return a, err
+
+	body, err := io.ReadAll(response.Body)
+	return Answer{response.StatusCode, response.Header, body}, err
 }
 
 // Document reads a JSON document. Any status but 200 is an error.
@@ -77,23 +77,26 @@ func (s *Server) Settled(ctx context.Context, sequence uint64) (p admin.Projecti
 	if err := s.WaitReady(ctx); err != nil {
 		return p, err
 	}
-	_, waiting := Await(ctx, "the server has everything and nothing is wrong", func() bool {
+
+	_, never := Await(ctx, "the server has everything and nothing is wrong", func() bool {
 		p, err = s.Projection(ctx)
 		return err == nil && p.Checkpoint >= sequence && p.Lag == 0 && p.LastError == nil &&
 			p.SnapshotSequence == p.Checkpoint
 	})
-	if waiting != nil {
-		return p, fmt.Errorf("%w: waited for %d, %+v, %v; its log ends:\n%s", waiting, sequence, p, err, s.Tail())
+	if never != nil {
+		return p, fmt.Errorf("%w: waited for %d, %+v, %v; its log ends:\n%s", never, sequence, p, err, s.Tail())
 	}
 	return p, nil
 }
 
-// Await asks often whether something is so, until it is, and returns how long that took.
-func Await(ctx context.Context, what string, is func() bool) (time.Duration, error) {
+// Await asks often whether a condition holds, until it does, and returns how long that took. It gives up
+// after Patience.
+func Await(ctx context.Context, what string, holds func() bool) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
+
 	began := time.Now()
-	for !is() {
+	for !holds() {
 		if !pause.For(ctx, 20*time.Millisecond) {
 			return 0, fmt.Errorf("never: %s", what)
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
@@ -23,22 +24,30 @@ type publicEntry struct {
 // Same compares what the server at base shows with the reference model: every list in two orders,
 // and a check of each of pool. Nothing may be published meanwhile.
 func Same(ctx context.Context, base string, twin *eventstest.Twin, pool []events.Entry) error {
-	client := NewClient(true)
-	defer client.CloseIdleConnections()
+	c := &comparison{base: base, twin: twin, client: NewClient(true)}
+	defer c.client.CloseIdleConnections()
+
 	var errs []error
 	for _, list := range events.Lists() {
 		for _, sort := range []string{"popular", "newest"} {
-			errs = append(errs, sameList(ctx, client, base, twin, list, sort))
+			errs = append(errs, c.compareList(ctx, list, sort))
 		}
 	}
 	for _, e := range pool {
-		errs = append(errs, sameCheck(ctx, client, base, twin, e))
+		errs = append(errs, c.compareCheck(ctx, e))
 	}
 	return errors.Join(errs...)
 }
 
-func sameList(ctx context.Context, client *http.Client, base string, twin *eventstest.Twin, list events.List, sort string) error {
-	want := twin.List(list, sort == "popular")
+// comparison compares a server with the reference model.
+type comparison struct {
+	base   string
+	twin   *eventstest.Twin
+	client *http.Client
+}
+
+func (c *comparison) compareList(ctx context.Context, list events.List, sort string) error {
+	want := c.twin.List(list, sort == "popular")
 	var got []publicEntry
 	for more := true; more; {
 		var page struct {
@@ -46,13 +55,16 @@ func sameList(ctx context.Context, client *http.Client, base string, twin *event
 			Total   int
 			HasMore bool
 		}
-		if err := Document(ctx, client, fmt.Sprintf("%s/api/%s?sort=%s&limit=60&skip=%d", base, list, sort, len(got)), &page); err != nil {
+		if err := Document(ctx, c.client, fmt.Sprintf("%s/api/%s?sort=%s&limit=60&skip=%d", c.base, list, sort, len(got)), &page); err != nil {
 			return err
 		}
-		if got, more = append(got, page.Data...), page.HasMore; page.Total != len(want) {
+		if page.Total != len(want) {
 			return fmt.Errorf("%s has a total of %d, want %d", list, page.Total, len(want))
 		}
+		got = append(got, page.Data...)
+		more = page.HasMore
 	}
+
 	for i, e := range want {
 		if i >= len(got) || got[i] != (publicEntry{e.EntryID, e.Name, e.ChatID}) {
 			return fmt.Errorf("%s in order %s differs from the reference model at %d: %+v", list, sort, i, e)
@@ -61,22 +73,23 @@ func sameList(ctx context.Context, client *http.Client, base string, twin *event
 	return nil
 }
 
-func sameCheck(ctx context.Context, client *http.Client, base string, twin *eventstest.Twin, e events.Entry) error {
+func (c *comparison) compareCheck(ctx context.Context, e events.Entry) error {
 	var doc struct {
 		Results []struct {
 			Kind    string
 			Entries []publicEntry
 		}
 	}
-	if err := Document(ctx, client, base+"/api/check?id="+url.QueryEscape(e.ChatID), &doc); err != nil {
+	if err := Document(ctx, c.client, c.base+"/api/check?id="+url.QueryEscape(e.ChatID), &doc); err != nil {
 		return err
 	}
-	now, shown := twin.Shown(e)
+
+	current, shown := c.twin.Shown(e)
 	found := false
 	for _, group := range doc.Results {
-		for _, got := range group.Entries {
-			found = found || group.Kind == string(e.List) && got.EntryID == e.EntryID && got.Name == now.Name
-		}
+		found = found || group.Kind == string(e.List) && slices.ContainsFunc(group.Entries, func(got publicEntry) bool {
+			return got.EntryID == e.EntryID && got.Name == current.Name
+		})
 	}
 	if found != shown && e.List != events.Legit { // a trusted person may be left out for a namesake
 		return fmt.Errorf("check of %s: found %v, want %v", e.ChatID, found, shown)

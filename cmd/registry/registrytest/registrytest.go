@@ -1,11 +1,14 @@
 //go:build unix
 
-// Package registrytest runs the program as a separate process, for tests that check it from outside.
-// It starts and ends processes (this file), asks them over HTTP (ask.go), reads from them under load
-// (readers.go), compares what they show with a reference model (compare.go), and fills their disks
-// (disk_linux.go).
+// Package registrytest runs the program as a separate process, for tests that check it from outside. Any
+// goroutine may call every method. The caller ends each process with End.
 //
-// Any goroutine may call every method. The caller ends each process with End.
+// Start with Build, Command and Start.
+//
+//	registrytest.go  Process, Server: start, wait for a line of the log, end
+//	ask.go           requests over HTTP, and waiting
+//	readers.go       Readers: requests under load
+//	compare.go       Same: a comparison with a reference model
 package registrytest
 
 import (
@@ -46,6 +49,7 @@ func Begin(cmd *exec.Cmd, follow func()) (*Process, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
+
 	p := &Process{cmd: cmd, ended: make(chan struct{})}
 	go func() {
 		defer close(p.ended)
@@ -56,9 +60,6 @@ func Begin(cmd *exec.Cmd, follow func()) (*Process, error) {
 	}()
 	return p, nil
 }
-
-// Pid returns the process's id.
-func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
 // Signal sends s to the process, which may have ended.
 func (p *Process) Signal(s os.Signal) { _ = p.cmd.Process.Signal(s) }
@@ -79,16 +80,6 @@ func (p *Process) End(s os.Signal) int {
 // Ended returns a channel that is closed once the process has ended.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
-// Exited reports whether the process has ended.
-func (p *Process) Exited() bool {
-	select {
-	case <-p.ended:
-		return true
-	default:
-		return false
-	}
-}
-
 // State returns how the process ended, once it has.
 func (p *Process) State() *os.ProcessState {
 	<-p.ended
@@ -96,10 +87,11 @@ func (p *Process) State() *os.ProcessState {
 }
 
 // Command returns "registry serve" on free ports, with its log as JSON, and ready without an entry,
-// unless flags say otherwise.
-// binary may be another program that runs as "registry", as a test binary does.
+// unless flags say otherwise. binary may be another program that runs as "registry", as a test binary
+// does.
 func Command(binary string, flags ...string) *exec.Cmd {
-	args := []string{"registry", "serve", "--http-addr=127.0.0.1:0", "--admin-addr=127.0.0.1:0", "--embedded-nats-addr=127.0.0.1:0", "--log-format=json", "--min-entries=0"}
+	args := []string{"registry", "serve", "--http-addr=127.0.0.1:0", "--admin-addr=127.0.0.1:0", "--embedded-nats-addr=127.0.0.1:0",
+		"--log-format=json", "--min-entries=0"}
 	return &exec.Cmd{Path: binary, Args: append(args, flags...)}
 }
 
@@ -111,9 +103,9 @@ type Server struct {
 
 	log string // a file
 
-	mu   sync.Mutex
-	said map[string]bool // messages of the log
-	news chan struct{}   // closed when there is another message
+	mu       sync.Mutex
+	messages map[string]bool // of the log
+	changed  chan struct{}   // closed when there is another message
 }
 
 // Start starts cmd and appends its log to the file log. It calls each, unless that is nil, with
@@ -128,10 +120,11 @@ func Start(cmd *exec.Cmd, log string, each func(line string)) (*Server, error) {
 		file.Close()
 		return nil, err
 	}
-	s := &Server{log: log, said: map[string]bool{}, news: make(chan struct{})}
+
+	s := &Server{log: log, messages: map[string]bool{}, changed: make(chan struct{})}
 	s.Process, err = Begin(cmd, func() {
 		defer file.Close()
-		s.follow(stderr, file, each)
+		s.followLog(stderr, file, each)
 	})
 	if err != nil {
 		file.Close()
@@ -140,8 +133,8 @@ func Start(cmd *exec.Cmd, log string, each func(line string)) (*Server, error) {
 	return s, nil
 }
 
-// follow copies the log to the file and reads the addresses from it.
-func (s *Server) follow(stderr io.Reader, file io.Writer, each func(line string)) {
+// followLog copies the log to the file and reads it.
+func (s *Server) followLog(stderr io.Reader, file io.Writer, each func(line string)) {
 	in := bufio.NewScanner(stderr)
 	in.Buffer(nil, 1<<20)
 	for in.Scan() {
@@ -149,26 +142,34 @@ func (s *Server) follow(stderr io.Reader, file io.Writer, each func(line string)
 		if each != nil {
 			each(in.Text())
 		}
-		var line struct{ Msg, HTTP, Admin, NATS string }
-		if json.Unmarshal(in.Bytes(), &line) != nil {
-			continue
-		}
-		s.mu.Lock()
-		if line.Msg == "listening" {
-			s.HTTP, s.Admin = "http://"+line.HTTP, "http://"+line.Admin
-		}
-		if line.NATS != "" {
-			s.NATS = line.NATS
-		}
-		if !s.said[line.Msg] {
-			head, _, _ := strings.Cut(line.Msg, ":")
-			s.said[line.Msg], s.said[head] = true, true
-			close(s.news)
-			s.news = make(chan struct{})
-		}
-		s.mu.Unlock()
+		s.readLine(in.Bytes())
 	}
 	_, _ = io.Copy(io.Discard, stderr) // after a line that was too long for the scanner
+}
+
+// readLine reads a message and addresses from a line of the log.
+func (s *Server) readLine(text []byte) {
+	var line struct{ Msg, HTTP, Admin, NATS string }
+	if json.Unmarshal(text, &line) != nil {
+		return
+	}
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if line.Msg == "listening" {
+		s.HTTP = "http://" + line.HTTP
+		s.Admin = "http://" + line.Admin
+	}
+	if line.NATS != "" {
+		s.NATS = line.NATS
+	}
+	if !s.messages[line.Msg] {
+		head, _, _ := strings.Cut(line.Msg, ":")
+		s.messages[line.Msg] = true
+		s.messages[head] = true
+		close(s.changed)
+		s.changed = make(chan struct{})
+	}
 }
 
 // WaitListening waits until the server listens.
@@ -181,15 +182,17 @@ func (s *Server) WaitReady(ctx context.Context) error { return s.WaitFor(ctx, "r
 func (s *Server) WaitFor(ctx context.Context, messages ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
+
 	for {
-		said, news := s.heard(messages)
-		if said {
+		logged, changed := s.hasLogged(messages)
+		if logged {
 			return nil
 		}
+
 		select {
-		case <-news:
+		case <-changed:
 		case <-s.ended:
-			if said, _ := s.heard(messages); said {
+			if logged, _ := s.hasLogged(messages); logged {
 				return nil
 			}
 			return s.Died()
@@ -199,10 +202,12 @@ func (s *Server) WaitFor(ctx context.Context, messages ...string) error {
 	}
 }
 
-func (s *Server) heard(messages []string) (said bool, news <-chan struct{}) {
+// hasLogged reports whether the log has one of the messages, and returns a channel that is closed when
+// it has more.
+func (s *Server) hasLogged(messages []string) (logged bool, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(messages, func(m string) bool { return s.said[m] }), s.news
+	return slices.ContainsFunc(messages, func(m string) bool { return s.messages[m] }), s.changed
 }
 
 // AdminAddr returns the address of the operators' listener, for --admin-addr.

@@ -1,4 +1,4 @@
-package eventstest
+package projector
 
 import (
 	"bufio"
@@ -12,40 +12,40 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Raw is a connection to a broker on which a test writes the protocol itself, since no client
+// rawConn is a connection to a broker on which a test writes the protocol itself, since no client
 // library sends headers that none can read.
-type Raw struct {
+type rawConn struct {
 	t     testing.TB
 	conn  net.Conn
 	lines *bufio.Reader
 }
 
-// DialRaw connects to the broker at addr without credentials, until the test's end.
-func DialRaw(t testing.TB, addr string) *Raw {
+// dialRaw connects to the broker at addr without credentials, until the test's end.
+func dialRaw(t testing.TB, addr string) *rawConn {
 	t.Helper()
-	conn, err := net.DialTimeout("tcp", addr, patience)
+	conn, err := net.DialTimeout("tcp", addr, 30*time.Second)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
-	r := &Raw{t, conn, bufio.NewReader(conn)}
+	r := &rawConn{t, conn, bufio.NewReader(conn)}
 	r.write(`CONNECT {"verbose":false,"headers":true,"no_responders":true,"protocol":1}` + "\r\nSUB raw.ack 1\r\n")
 	return r
 }
 
-func (r *Raw) write(s string) {
+func (r *rawConn) write(s string) {
 	r.t.Helper()
-	require.NoError(r.t, r.conn.SetDeadline(time.Now().Add(patience)))
+	require.NoError(r.t, r.conn.SetDeadline(time.Now().Add(30*time.Second)))
 	_, err := r.conn.Write([]byte(s))
 	require.NoError(r.t, err)
 }
 
-// Publish publishes a message with a block of headers, byte for byte, and returns its sequence in
-// the stream that stores it. An empty block is a message without headers. Like send, it waits for a
+// publish publishes a message with a block of headers, byte for byte, and returns its sequence in
+// the stream that stores it. An empty block is a message without headers. It waits for a
 // new stream to accept messages.
-func (r *Raw) Publish(subject, block string, payload []byte) uint64 {
+func (r *rawConn) publish(subject, block string, payload []byte) uint64 {
 	r.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-tick.C {
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); <-tick.C {
 		if block == "" {
 			r.write(fmt.Sprintf("PUB %s raw.ack %d\r\n%s\r\n", subject, len(payload), payload))
 		} else {
@@ -60,7 +60,7 @@ func (r *Raw) Publish(subject, block string, payload []byte) uint64 {
 }
 
 // acknowledged reads the answer to a message: its sequence, or 0 if no stream listens yet.
-func (r *Raw) acknowledged() uint64 {
+func (r *rawConn) acknowledged() uint64 {
 	r.t.Helper()
 	for {
 		line, err := r.lines.ReadString('\n')

@@ -1,4 +1,6 @@
-package registrytest
+//go:build !race
+
+package main
 
 import (
 	"errors"
@@ -9,19 +11,19 @@ import (
 	sys "golang.org/x/sys/unix"
 )
 
-// Disk is a file system of its own, in memory, that a test makes full.
-type Disk struct {
+// disk is a file system of its own, in memory, that a test makes full.
+type disk struct {
 	dir   string // of the whole disk
 	shown string // where one of its directories is shown
 }
 
-// MountDisk mounts a disk of a size at dir, and shows one of its directories at path. Only root may
+// newDisk mounts a disk of a size at dir, and shows one of its directories at path. Only root may
 // do so; the error for others is [os.ErrPermission].
-func MountDisk(dir, path, size string) (*Disk, error) {
+func newDisk(dir, path, size string) (*disk, error) {
 	if err := sys.Mount("registry-test", dir, "tmpfs", 0, "size="+size); err != nil {
 		return nil, fmt.Errorf("mount: %w", err)
 	}
-	d := &Disk{dir, path}
+	d := &disk{dir, path}
 	part := filepath.Join(dir, "part")
 	err := errors.Join(os.MkdirAll(part, 0o700), os.MkdirAll(path, 0o700))
 	if err == nil {
@@ -33,15 +35,15 @@ func MountDisk(dir, path, size string) (*Disk, error) {
 	return d, nil
 }
 
-// Unmount removes the disk.
-func (d *Disk) Unmount() error {
+// unmount removes the disk.
+func (d *disk) unmount() error {
 	return errors.Join(sys.Unmount(d.shown, sys.MNT_DETACH), sys.Unmount(d.dir, sys.MNT_DETACH))
 }
 
-func (d *Disk) filler() string { return filepath.Join(d.dir, "filler") }
+func (d *disk) filler() string { return filepath.Join(d.dir, "filler") }
 
-// Fill leaves room for some bytes, or none.
-func (d *Disk) Fill(room int64) error {
+// fill leaves room for some bytes, or none.
+func (d *disk) fill(room int64) error {
 	f, err := os.Create(d.filler())
 	if err != nil {
 		return err
@@ -62,5 +64,5 @@ func (d *Disk) Fill(room int64) error {
 	return f.Truncate(info.Size() - room)
 }
 
-// Free takes away what Fill left.
-func (d *Disk) Free() error { return os.Remove(d.filler()) }
+// free takes away the filler.
+func (d *disk) free() error { return os.Remove(d.filler()) }

@@ -1,4 +1,4 @@
-package eventstest
+package readmodel
 
 import (
 	"errors"
@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// InHeap reports whether a word is anywhere in this process's heap after a collection. The word must
+// isInHeap reports whether a word is anywhere in this process's heap after a collection. The word must
 // be a constant, and no other test may have it. It skips the test where grep is missing.
-func InHeap(t *testing.T, word string) bool {
+func isInHeap(t *testing.T, word string) bool {
 	t.Helper()
 	dump := filepath.Join(t.TempDir(), "heap")
 	f, err := os.Create(dump)
@@ -36,11 +36,11 @@ func InHeap(t *testing.T, word string) bool {
 	return err == nil
 }
 
-// LeavesHeap waits until a word has left the heap, and reports whether it does: a stack, a pool or
+// leavesHeap waits until a word has left the heap, and reports whether it does: a stack, a pool or
 // another goroutine may hold it for a while.
-func LeavesHeap(t *testing.T, word string) bool {
+func leavesHeap(t *testing.T, word string) bool {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); InHeap(t, word); {
+	for end := time.Now().Add(30 * time.Second); isInHeap(t, word); {
 		if time.Now().After(end) {
 			return false
 		}

@@ -1,0 +1,41 @@
+package eventstest
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// Poison is a message of the corpus events/testdata/poison.txt: it breaks the contract, or, if Problem is
+// empty, only looks so.
+type Poison struct {
+	Name    string
+	Subject string
+	Problem string // a part of the reason for its rejection
+	Headers string // the block of headers as sent, unless it is an event's
+	Payload string
+}
+
+// Poisons reads the corpus at path. A line is a name and four quoted texts, separated by tabs.
+func Poisons(path string) ([]Poison, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+
+	var all []Poison
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(fields) != 5 {
+			return nil, fmt.Errorf("%s: %q has %d fields", path, fields[0], len(fields))
+		}
+		for i, quoted := range fields[1:] {
+			if fields[i+1], err = strconv.Unquote(quoted); err != nil {
+				return nil, fmt.Errorf("%s: %q: %w", path, fields[0], err)
+			}
+		}
+		all = append(all, Poison{fields[0], fields[1], fields[2], fields[3], fields[4]})
+	}
+	return all, nil
+}

@@ -1,5 +1,0 @@
-//go:build !nightly
-
-package eventstest
-
-const nightly = false

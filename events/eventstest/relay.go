@@ -1,0 +1,152 @@
+package eventstest
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+)
+
+// Relay forwards TCP connections between two programs, and fails as a network does. It needs no rights
+// and no tools, unlike packet filters. Any goroutine may call its methods; the caller ends it with Close.
+type Relay struct {
+	listener net.Listener
+	to       string
+	running  sync.WaitGroup
+
+	mu        sync.Mutex
+	changed   *sync.Cond
+	blackhole bool
+	away      bool
+	ended     bool
+	conns     map[net.Conn]struct{}
+}
+
+// StartRelay forwards to an address, from a free port of this machine.
+func StartRelay(to string) (*Relay, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("relay: %w", err)
+	}
+
+	r := &Relay{listener: l, to: to, conns: map[net.Conn]struct{}{}}
+	r.changed = sync.NewCond(&r.mu)
+	r.running.Go(func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return // closed by Close
+			}
+			r.running.Go(func() { r.forward(in) })
+		}
+	})
+	return r, nil
+}
+
+// Addr returns the host:port to connect to.
+func (r *Relay) Addr() string { return r.listener.Addr().String() }
+
+// Blackhole stops forwarding while it is on. It closes nothing: both sides see a network that drops
+// packets.
+func (r *Relay) Blackhole(on bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.blackhole = on
+	r.changed.Broadcast()
+}
+
+// Away closes every connection, and each new one at once, while it is on.
+func (r *Relay) Away(on bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.away = on
+	r.closeConns()
+}
+
+// Close ends every connection and waits for the relay's goroutines.
+func (r *Relay) Close() {
+	r.mu.Lock()
+	r.ended = true
+	r.changed.Broadcast()
+	r.closeConns()
+	r.mu.Unlock()
+
+	r.listener.Close()
+	r.running.Wait()
+}
+
+// closeConns closes every connection. The caller must hold mu.
+func (r *Relay) closeConns() {
+	for c := range r.conns {
+		c.Close()
+	}
+}
+
+// waitOpen waits while nothing may pass. It returns false once the relay has ended.
+func (r *Relay) waitOpen() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.blackhole && !r.ended {
+		r.changed.Wait()
+	}
+	return !r.ended
+}
+
+func (r *Relay) forward(in net.Conn) {
+	defer in.Close()
+	if !r.waitOpen() {
+		return
+	}
+	out, err := net.Dial("tcp", r.to)
+	if err != nil {
+		return // the address does not answer
+	}
+	defer out.Close()
+
+	// From here on, Away and Close close both.
+	if !r.register(in, out) {
+		return
+	}
+	defer r.forget(in, out)
+
+	var both sync.WaitGroup
+	both.Go(func() { r.copyBytes(in, out) })
+	both.Go(func() { r.copyBytes(out, in) })
+	both.Wait()
+}
+
+// register registers connections for closeConns. It returns false if they are to be closed at once.
+func (r *Relay) register(conns ...net.Conn) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended || r.away {
+		return false
+	}
+	for _, c := range conns {
+		r.conns[c] = struct{}{}
+	}
+	return true
+}
+
+func (r *Relay) forget(conns ...net.Conn) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range conns {
+		delete(r.conns, c)
+	}
+}
+
+func (r *Relay) copyBytes(to, from net.Conn) {
+	defer to.Close()
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if !r.waitOpen() {
+			return
+		}
+		_, failed := to.Write(buffer[:n])
+		if errors.Join(err, failed) != nil {
+			return
+		}
+	}
+}
