@@ -144,7 +144,6 @@ func (c *serveCmd) Run(p *process) error {
 		SnapshotEvery:  c.SnapshotEvery,
 		SnapshotKeep:   c.SnapshotKeep,
 		Began:          began,
-		SetMemoryLimit: p.getenv("GOMEMLIMIT") == "",
 		Logger:         log.Logger,
 		LostLines:      log.LostLines,
 		Terminal:       terminal,

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
@@ -59,18 +60,24 @@ func (s *starting) put(checkpoint uint64, id stream.Identity) snapshots.Object {
 	return made
 }
 
+func newLoader(js jetstream.JetStream, cfg Config) *loader {
+	l := &loader{cfg: cfg, live: newLive(), bucket: &atomic.Pointer[snapshots.Bucket]{}}
+	l.bucket.Store(snapshots.NewBucket(js, 1))
+	return l
+}
+
 // start lets a server begin in a data directory, and returns the checkpoint of the store that it
 // finds: 0 if everything is to be replayed.
 func (s *starting) start(dir string) (uint64, error) {
 	log := slog.New(slog.NewTextHandler(&s.log, nil))
-	srv := newServer(s.t.Context(), Config{DataDir: dir, SkipSnapshots: s.skip, Stream: events.DefaultStream, SnapshotKeep: 1, Logger: log})
-	srv.snapshots.open(s.js)
+	l := newLoader(s.js, Config{DataDir: dir, SkipSnapshots: s.skip, Stream: events.DefaultStream, SnapshotKeep: 1, Logger: log})
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
-	store, _, err := srv.load(ctx, through(s.js))
-	if err != nil {
+	if err := l.load(ctx, through(s.js)); err != nil {
 		return 0, err
 	}
+
+	store := l.live.current().store
 	return store.Meta().Sequence, store.Close()
 }
 
@@ -176,14 +183,13 @@ func TestBootstrapWaits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			js, err := jetstream.New(nc)
 			require.NoError(t, err)
-			srv := newServer(t.Context(), Config{DataDir: t.TempDir(), Stream: events.DefaultStream, SnapshotKeep: 1, Logger: discard()})
-			srv.snapshots.open(js)
+			l := newLoader(js, Config{DataDir: t.TempDir(), Stream: events.DefaultStream, SnapshotKeep: 1, Logger: discard()})
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
-			go func() { ended <- srv.bootstrap(ctx, through(js)) }()
+			go func() { ended <- l.bootstrap(ctx, through(js)) }()
 			const waiting = "nothing is saved here; waiting for the broker: "
-			eventstest.Until(t, func() bool { return len(srv.live.readiness().Reason) > len(waiting) })
-			require.Contains(t, srv.live.readiness().Reason, waiting)
+			eventstest.Until(t, func() bool { return len(l.live.readiness().Reason) > len(waiting) })
+			require.Contains(t, l.live.readiness().Reason, waiting)
 			cancel()
 			require.ErrorIs(t, <-ended, context.Canceled)
 		})

@@ -20,13 +20,13 @@ type generation struct {
 	model     *readmodel.Model
 	store     *snapshots.Store     // nil during the load of the saved state
 	projector *projector.Projector // nil until there is a connection to the broker
-	ranked    *ranked.Engine       // nil without ranked search
+	ranked    *ranked.Engine       // the index of ranked search; nil without a projector
 
 	replaced context.Context // ends when another generation is shown
 	replace  context.CancelFunc
 
 	following *task.Task
-	indexing  []*task.Task // empty if not started
+	indexing  *task.Task // nil if not started
 }
 
 func newGeneration(g generation) *generation {
@@ -51,9 +51,9 @@ func (s *server) mayWrite(g *generation) bool {
 // firstGeneration returns the generation of the saved state.
 func (s *server) firstGeneration(model *readmodel.Model, store *snapshots.Store) *generation {
 	return s.newGeneration(model, store, func(mayWrite func() bool) *projector.Projector {
-		at := s.live.stream.Load()
+		events := s.live.stream.Load()
 		return projector.New(projector.Config{
-			JetStream: at.JS, Stream: at.Name, Replicas: s.cfg.StreamReplicas, History: s.cfg.StreamHistory,
+			JetStream: events.JS, Stream: events.Name, Replicas: s.cfg.StreamReplicas, History: s.cfg.StreamHistory,
 			MayWrite: mayWrite, Demo: s.cfg.Demo, Model: model, Store: store, Meta: store.Meta(), Logger: s.log,
 			StartupTimeout: patienceAfter(time.Since(s.cfg.Began)),
 		})
@@ -83,87 +83,75 @@ func (g *generation) await(ctx context.Context, seq uint64) (*readmodel.View, er
 	return g.model.Await(ctx, seq)
 }
 
-// rankedState returns the sequence that the index of ranked search covers, 0 if there is none, and
-// its problem.
-func (g *generation) rankedState() (sequence uint64, trouble string) {
+// rankedState returns the sequence that the index of ranked search covers, at most that of the view,
+// and its problem. Both are zero without an index.
+func (g *generation) rankedState(view *readmodel.View) (seq uint64, problem string) {
 	if g.ranked == nil {
 		return 0, ""
 	}
-	return g.ranked.Sequence(), g.ranked.Problem()
+	return min(g.ranked.Sequence(), view.Sequence()), g.ranked.Problem()
 }
 
 // start runs the projector.
 func (g *generation) start() { g.following = task.Go(context.Background(), g.projector.Run) }
 
-// indexStops bounds the wait for the indexes when the process stops. Each is a cache that the next
-// start can rebuild, and a disk can block forever.
-const indexStops = 5 * time.Second
-
-// stop ends the indexes, the projector, which saves what it has applied, and the model's goroutine. It
-// returns the projector's error.
-func (g *generation) stop(log *slog.Logger) error {
-	defer g.model.Close()
-	for _, t := range g.indexing {
-		t.Cancel()
-	}
-	bound := time.After(indexStops)
-	for _, t := range g.indexing {
-		select {
-		case <-t.Done():
-		case <-bound:
-			log.Warn("an index does not stop; leaving it")
-			return g.following.Stop()
-		}
-	}
-	return g.following.Stop()
-}
-
-// startIndexing runs the indexes, if there are any, once the model has caught up.
-func (g *generation) startIndexing(s *server) {
-	if g.ranked != nil {
-		g.onceCaughtUp(func(ctx context.Context) { g.ranked.Run(ctx, g.model) })
-	}
-	// Loading and indexing leave about as much garbage as the model is large, which an idle server
-	// would keep.
-	g.onceCaughtUp(func(context.Context) { debug.FreeOSMemory() })
-}
-
-// indexAfter is how often an index checks whether the model has caught up. Until then the load,
+// indexAfter is how often the index checks whether the model has caught up. Until then the load,
 // which clients wait for, gets the CPUs.
 const indexAfter = 50 * time.Millisecond
 
-// onceCaughtUp calls run once the model has caught up.
-func (g *generation) onceCaughtUp(run func(context.Context)) {
-	g.indexing = append(g.indexing, task.Go(context.Background(), func(ctx context.Context) error {
+// startIndexing runs the index once the model has caught up.
+func (g *generation) startIndexing() {
+	g.indexing = task.Go(context.Background(), func(ctx context.Context) error {
 		for !g.projector.Status().CaughtUp {
 			if !pause.For(ctx, indexAfter) {
 				return nil
 			}
 		}
-		run(ctx)
+
+		// Loading leaves about as much garbage as the model is large, which an idle server would keep.
+		debug.FreeOSMemory()
+		g.ranked.Run(ctx, g.model)
 		return nil
-	}))
+	})
+}
+
+// indexStopWithin bounds the wait for the index when the process stops. It is a cache that the next
+// start can rebuild, and a disk can block forever.
+const indexStopWithin = 5 * time.Second
+
+// stop ends the index, the projector, which saves what it has applied, and the model's goroutine. It
+// returns the projector's error.
+func (g *generation) stop(log *slog.Logger) error {
+	defer g.model.Close()
+
+	if g.indexing != nil {
+		g.indexing.Cancel()
+		select {
+		case <-g.indexing.Done():
+		case <-time.After(indexStopWithin):
+			log.Warn("the index of ranked search does not stop; leaving it")
+		}
+	}
+	return g.following.Stop()
 }
 
 // follow waits until the handlers have drained, or the projector has ended by itself, and then stops
-// the generation that is shown.
+// the generation that is served.
 func (s *server) follow(drained <-chan struct{}) error {
-	for {
+	for ended := false; !ended; {
 		g := s.live.current()
 		select {
-		case <-g.replaced.Done():
-			continue
+		case <-g.replaced.Done(): // another one is served
 		case <-g.following.Done():
-			if g.replaced.Err() != nil {
-				continue
-			}
+			ended = g.replaced.Err() == nil
 		case <-drained:
+			ended = true
 		}
-		break
 	}
 
+	// A running rebuild ends, and no other begins.
 	s.cancel()
-	s.rebuilding.Lock() // until a rebuild has ended; none begins any more
+	s.rebuilding.Lock()
 	defer s.rebuilding.Unlock()
 	return s.live.current().stop(s.log)
 }

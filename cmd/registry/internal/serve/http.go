@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -14,14 +15,11 @@ import (
 	"os"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 
-	"example.org/registry/cmd/registry/internal/cli"
 	"example.org/registry/cmd/registry/internal/demo"
 	"example.org/registry/events"
-	"example.org/registry/events/pause"
 	"example.org/registry/httpapi"
 	"example.org/registry/httpapi/admin"
 )
@@ -68,7 +66,7 @@ func (l listeners) close() {
 // operators can watch the public one drain.
 func (s *server) serveHTTP(ctx context.Context) error {
 	cfg := s.publicConfig()
-	public, operators, err := s.handlers(cfg)
+	public, operators, err := s.newHandlers(cfg)
 	if err != nil {
 		s.listeners.close()
 		return err
@@ -78,19 +76,23 @@ func (s *server) serveHTTP(ctx context.Context) error {
 	close(s.listening)
 
 	group, ctx := errgroup.WithContext(ctx)
-	leaving, drained := make(chan struct{}), make(chan struct{})
+	leaving := make(chan struct{})
 	group.Go(func() error {
 		defer close(leaving)
 		<-ctx.Done()
+
+		// Clients are told to leave before the listener closes; the wait itself is the purpose.
 		s.live.stopping.Store(true)
 		public.EndFollowing()
-		time.Sleep(leaveWithin) // the wait itself is the purpose, as in serveUntil
+		time.Sleep(leaveWithin)
 		return nil
 	})
+
+	drained := make(chan struct{})
 	group.Go(func() error {
 		defer close(drained)
 		l := httpapi.LimitConnections(s.listeners.public, s.cfg.MaxConnections, cfg.TrustedProxies, public.ConnectionRefused)
-		return serveUntil(leaving, httpapi.NewServer(s.closing(public), s.cfg.IdleTimeout, s.log), l)
+		return serveUntil(leaving, httpapi.NewServer(s.closeConnections(public), s.cfg.IdleTimeout, s.log), l)
 	})
 	group.Go(func() error {
 		srv := &http.Server{Handler: operators, ReadTimeout: readWithin, WriteTimeout: profileWithin, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)}
@@ -109,39 +111,38 @@ func (s *server) publicConfig() httpapi.Config {
 				"name the networks of the proxies", "network", network.String())
 		}
 	}
-	if !s.cfg.Demo {
-		if cfg.Site && cfg.AppealsURL == "" {
-			s.log.Warn("no --appeals-url: the site tells accused persons no address where they can appeal")
-		}
-		if cfg.Site && cfg.About == "" {
-			s.log.Warn("no --about-file: the page /o-rejestrze says that nobody has written who runs this registry and how to reach them")
-		}
+	if s.cfg.Demo {
+		cfg.About = cmp.Or(cfg.About, demo.About)
+		cfg.Demo = demo.Questions
 		return cfg
 	}
-	if cfg.About == "" {
-		cfg.About = demo.About
+
+	if cfg.Site && cfg.AppealsURL == "" {
+		s.log.Warn("no --appeals-url: the site tells accused persons no address where they can appeal")
 	}
-	cfg.Demo = demo.Questions
+	if cfg.Site && cfg.About == "" {
+		s.log.Warn("no --about-file: the page /o-rejestrze says that nobody has written who runs this registry and how to reach them")
+	}
 	return cfg
 }
 
-// handlers makes the handlers of both listeners.
-func (s *server) handlers(cfg httpapi.Config) (public *httpapi.Public, operators http.Handler, err error) {
-	metrics := prometheus.NewRegistry()
-	if err := registerMetrics(metrics, s.live, &s.snapshots.stats, s.cfg.LostLines); err != nil {
-		return nil, nil, err
-	}
+// newHandlers makes the handlers of both listeners.
+func (s *server) newHandlers(cfg httpapi.Config) (public *httpapi.Public, operators http.Handler, err error) {
+	metrics := newMetrics(s.live, s.snapshots, s.cfg.LostLines)
+	cfg.Health = s.health
+	cfg.Logger = s.log
+	cfg.Metrics = metrics
+	cfg.AsyncAPI = events.AsyncAPI()
+	cfg.Status.Database = s.live.checkDatabase
+	cfg.Ranked = s.live.rankedIndex
+	cfg.AnswerMemory = cmp.Or(cfg.AnswerMemory, answerMemory())
 	if cfg.Site {
 		if cfg.Build, err = buildID(); err != nil {
 			cfg.Build = rand.Text()
 			s.log.Warn("cannot read the program's file; clients fetch pages again after this start", "error", err)
 		}
 	}
-	cfg.Health, cfg.Logger, cfg.Metrics, cfg.AsyncAPI = s.health, s.log, metrics, events.AsyncAPI()
-	cfg.Status.Database, cfg.Ranked = s.live.database, s.live.rankedIndex
-	if cfg.AnswerMemory == 0 {
-		cfg.AnswerMemory = answerMemory()
-	}
+
 	public, err = httpapi.NewPublic(cfg)
 	if err != nil {
 		return nil, nil, fmt.Errorf("public API: %w", err)
@@ -173,13 +174,14 @@ func buildID() (string, error) {
 		return "", err
 	}
 	defer file.Close()
+
 	sum := sha256.New()
 	_, err = io.Copy(sum, file)
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// closing tells clients, with their responses, that the connection ends once the process stops.
-func (s *server) closing(next http.Handler) http.Handler {
+// closeConnections tells clients, with their responses, that the connection ends once the process stops.
+func (s *server) closeConnections(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.live.stopping.Load() {
 			w.Header().Set("Connection", "close")
@@ -191,9 +193,6 @@ func (s *server) closing(next http.Handler) http.Handler {
 // serveUntil serves until stop is closed, then accepts no connections and waits for the running
 // requests, at most drainWithin; it aborts longer ones. It returns when no goroutine of the server
 // is left.
-//
-// The listener closes a little before Shutdown, because net/http drops what it reads after that: a
-// request on a connection that was just accepted would be lost.
 func serveUntil(stop <-chan struct{}, srv *http.Server, l net.Listener) error {
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(l) }()
@@ -202,8 +201,12 @@ func serveUntil(stop <-chan struct{}, srv *http.Server, l net.Listener) error {
 		return fmt.Errorf("listener %s: %w", l.Addr(), err)
 	case <-stop:
 	}
+
+	// The listener closes a little before Shutdown, because net/http drops what it reads after that:
+	// a request on a connection that was just accepted would be lost.
 	_ = l.Close() // Shutdown closes it again, and reports its error
 	time.Sleep(leaveWithin / 2)
+
 	ctx, cancel := context.WithTimeout(context.Background(), drainWithin)
 	defer cancel()
 	err := srv.Shutdown(ctx)
@@ -215,120 +218,4 @@ func serveUntil(stop <-chan struct{}, srv *http.Server, l net.Listener) error {
 		return nil // we closed the listener
 	}
 	return err
-}
-
-// lookEvery is how often the progress is read while catching up: often enough for the ready line to
-// come at once.
-const lookEvery = 20 * time.Millisecond
-
-// announce shows the progress of the catch-up, and reports "ready" once lists and checks are
-// served: in the log or, to a person, in a few lines. It does so after "listening", since scripts
-// start other programs by the log, and read the two in this order.
-//
-// A registry with too few entries is not ready, but it has started: the supervisor is told, and the
-// addresses are shown, since the backend needs them to publish the first entry.
-func (s *server) announce(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-s.listening:
-	}
-
-	if err := s.catchUp(ctx); err != nil {
-		return nil // stopped
-	}
-	s.notify("READY=1")
-	if _, _, err := s.health.View(); err != nil {
-		s.log.Warn("caught up with the stream, but lists and checks are answered with 503", append(s.addresses(), "reason", err.Error())...)
-		if err := s.showAddresses("empty"); err != nil {
-			return err
-		}
-	}
-
-	for {
-		if _, _, err := s.health.View(); err == nil {
-			break
-		}
-		if !pause.For(ctx, lookEvery) {
-			return nil
-		}
-	}
-	if s.cfg.Terminal == nil {
-		s.log.Info("ready", s.addresses()...)
-	}
-	return s.showAddresses("ready")
-}
-
-// catchUp returns once the model has caught up with the stream, or the error of ctx.
-func (s *server) catchUp(ctx context.Context) error {
-	progress := &cli.Progress{}
-	if s.cfg.Terminal != nil {
-		progress = cli.ProgressOn(s.cfg.Terminal, "catching up", "events")
-	}
-	for !s.live.readiness().Ready {
-		if p, _ := s.live.progress(); p.Total > 0 {
-			progress.Set(int64(p.Done), int64(p.Total))
-		}
-		if !pause.For(ctx, lookEvery) {
-			return ctx.Err()
-		}
-	}
-	return nil
-}
-
-// showAddresses shows a person, if there is one, the state of the registry and all addresses.
-func (s *server) showAddresses(state string) error {
-	if s.cfg.Terminal == nil {
-		return nil
-	}
-	base := openable(s.listeners.public)
-	site, api := "off (--no-site)", base+"/api/check?search="+demo.Search
-	if s.cfg.Public.Site {
-		site, api = base+"/", base+"/api"
-	}
-	_, err := fmt.Fprintf(s.cfg.Terminal, "%s  site       %s\n       API        %s\n       operators  %s/projection\n       broker     %s\n",
-		state, site, api, openable(s.listeners.admin), s.brokerAddress())
-	return err
-}
-
-// brokerAddress returns where the moderation backend publishes, without user and password.
-func (s *server) brokerAddress() string {
-	if !s.cfg.embedded() {
-		return s.cfg.Broker.Addresses()
-	}
-	if url := s.live.brokerURL.Load(); url != nil && *url != "" {
-		return *url
-	}
-	return "embedded, without an address (--embedded-nats-addr=-)"
-}
-
-// addresses returns the actual addresses, the counts, and some example addresses for the log.
-func (s *server) addresses() []any {
-	base := openable(s.listeners.public)
-	view := s.live.View()
-	attrs := []any{
-		"checkpoint", view.Sequence(),
-		"http", s.listeners.public.Addr().String(),
-		"admin", s.listeners.admin.Addr().String(),
-	}
-	if url := s.live.brokerURL.Load(); url != nil && *url != "" {
-		attrs = append(attrs, "nats", *url)
-	}
-	for _, list := range events.Lists() {
-		attrs = append(attrs, string(list), view.NumEntries(list))
-	}
-	if s.cfg.Public.Site {
-		attrs = append(attrs, "site", base+"/")
-	}
-	// In the demonstration the search finds entries; elsewhere it is an example.
-	return append(attrs, "list", base+"/api/scammers?sort=popular", "check", base+"/api/check?search="+demo.Search)
-}
-
-// openable returns the address of a listener for a browser on this machine.
-func openable(l net.Listener) string {
-	addr, ok := l.Addr().(*net.TCPAddr)
-	if ok && addr.IP.IsUnspecified() {
-		return fmt.Sprintf("http://localhost:%d", addr.Port)
-	}
-	return "http://" + l.Addr().String()
 }

@@ -24,7 +24,6 @@ import (
 type live struct {
 	generation    atomic.Pointer[generation]    // never nil; an empty model until the saved state is loaded
 	rebuild       atomic.Pointer[rebuilding]    // nil if none is running
-	rebuilt       [outcomes]atomic.Uint64       // rebuilds by outcome
 	brokerURL     atomic.Pointer[string]        // of the embedded broker; nil or empty without a listener
 	brokerProblem atomic.Pointer[string]        // of the embedded broker; nil if none
 	unreachable   atomic.Pointer[cli.Diagnosis] // of the external broker; nil while connected
@@ -77,40 +76,41 @@ func (l *live) readiness() httpapi.Readiness {
 	if running == nil {
 		return httpapi.Readiness{Reason: l.startReason()}
 	}
+
 	p := running.Status()
 	if !p.CaughtUp { // otherwise the reason is not used
-		p.LastError = l.lastError(p.Frozen, p.LastError)
+		p.LastError = l.explainError(p.Frozen, p.LastError)
 	}
 	return httpapi.Readiness{Ready: p.CaughtUp, Reason: p.LastError, Frozen: p.Frozen, AsOf: p.AsOf, Stopping: l.stopping.Load()}
 }
 
 // startReason returns the current step before there is a projector.
 func (l *live) startReason() string {
-	what := "waiting for the broker"
-	if started := l.starting.Load(); started != nil {
-		what = *started
+	step := "waiting for the broker"
+	if starting := l.starting.Load(); starting != nil {
+		step = *starting
 	} else if l.current().store == nil {
 		return "loading the saved state"
 	}
 	if d := l.unreachable.Load(); d != nil {
-		return what + ": " + d.String()
+		return step + ": " + d.String()
 	}
-	return what
+	return step
 }
 
-// lastError returns the projector's error, with the reason if the projector only knows that it is
+// explainError returns the projector's error, with the reason if the projector only knows that it is
 // disconnected.
-func (l *live) lastError(frozen bool, said string) string {
-	if d := l.unreachable.Load(); d != nil && said != "" && !frozen {
+func (l *live) explainError(frozen bool, lastError string) string {
+	if d := l.unreachable.Load(); d != nil && lastError != "" && !frozen {
 		return "The broker cannot be reached: " + d.String() + "."
 	}
-	return said
+	return lastError
 }
 
 // problem returns the known problem of the embedded broker, or "".
 func (l *live) problem() string {
-	if t := l.brokerProblem.Load(); t != nil {
-		return *t
+	if p := l.brokerProblem.Load(); p != nil {
+		return *p
 	}
 	return ""
 }
@@ -119,44 +119,57 @@ func (l *live) problem() string {
 // view.
 func (l *live) projection() admin.Projection {
 	g := l.current()
-	p, running := g.progress()
-	doc := admin.ProjectionOf(g.model.View())
+	view := g.model.View()
+	doc := admin.ProjectionOf(view)
 	doc.Rebuilding = l.rebuild.Load().document(time.Now())
+	p, running := g.progress()
 	if !running {
 		doc.LastError = new(l.startReason())
 		return doc
 	}
-	doc.Stream, doc.Epoch = p.Stream, p.Epoch
+
+	doc.Stream = p.Stream
+	doc.Epoch = p.Epoch
 	doc.LastSequence = p.LastSequence
-	doc.Lag, doc.LagSeconds, doc.CaughtUp = p.Lag, p.LagSeconds, p.CaughtUp
-	doc.Rejected, doc.SnapshotSequence = p.Rejected, p.Saved
-	doc.WaitingPurges, doc.Rewound, doc.Unpublished = p.WaitingPurges, p.Rewound, p.Unpublished
+	doc.Lag = p.Lag
+	doc.LagSeconds = p.LagSeconds
+	doc.CaughtUp = p.CaughtUp
+	doc.Rejected = p.Rejected
+	doc.SnapshotSequence = p.Saved
+	doc.WaitingPurges = p.WaitingPurges
+	doc.Rewound = p.Rewound
+	doc.Unpublished = p.Unpublished
 	if p.Frozen != "" {
 		doc.Frozen = &p.Frozen
 	}
-	ranked, rankedTrouble := g.rankedState()
-	doc.RankedSequence = min(ranked, doc.Checkpoint)
-	if trouble := cmp.Or(l.problem(), l.lastError(p.Frozen != "", p.LastError), rankedTrouble); trouble != "" {
-		doc.LastError = &trouble
+
+	seq, rankedProblem := g.rankedState(view)
+	doc.RankedSequence = seq
+	if sentence := cmp.Or(l.problem(), l.explainError(p.Frozen != "", p.LastError), rankedProblem); sentence != "" {
+		doc.LastError = &sentence
 	}
 	return doc
 }
 
-// database returns nil if the store can be read and written and the stream answers. It checks both
-// concurrently; ctx bounds the request to the stream.
-func (l *live) database(ctx context.Context) error {
-	g, at := l.current(), l.stream.Load()
+// checkDatabase returns nil if the store can be read and written and the stream answers. It checks
+// both concurrently; ctx bounds the request to the stream.
+func (l *live) checkDatabase(ctx context.Context) error {
+	g := l.current()
 	p, running := g.progress()
-	switch {
-	case at == nil || !running:
+	events := l.stream.Load()
+	if events == nil || !running {
 		return errors.New(l.startReason())
-	case !p.Connected:
-		return errors.New("the broker is away")
-	case p.Frozen != "":
-		return errors.New("frozen: " + p.LastError)
-	case l.problem() != "":
-		return errors.New(l.problem())
 	}
+	if !p.Connected {
+		return errors.New("the broker is away")
+	}
+	if p.Frozen != "" {
+		return errors.New("frozen: " + p.LastError)
+	}
+	if problem := l.problem(); problem != "" {
+		return errors.New(problem)
+	}
+
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		if err := g.store.Probe(); err != nil {
@@ -165,8 +178,8 @@ func (l *live) database(ctx context.Context) error {
 		return nil
 	})
 	group.Go(func() error {
-		if _, err := at.Info(ctx); err != nil {
-			return fmt.Errorf("stream %s: %w", at.Name, err)
+		if _, err := events.Info(ctx); err != nil {
+			return fmt.Errorf("stream %s: %w", events.Name, err)
 		}
 		return nil
 	})

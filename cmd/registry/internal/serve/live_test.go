@@ -2,9 +2,7 @@ package serve
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -33,29 +31,28 @@ func (n *noticed) Done() <-chan struct{} {
 	return n.Context.Done()
 }
 
-// Until the projector runs, the server says what it waits for.
-func TestReasonAtStart(t *testing.T) {
+// TestStartReason: until the projector runs, the server says what it waits for.
+func TestStartReason(t *testing.T) {
 	l := newLive()
-	want := func(reason string) {
+	requireReason := func(want string) {
 		t.Helper()
-		if got, err := l.readiness().Reason, l.database(t.Context()); got != reason || err == nil || err.Error() != reason {
-			t.Errorf("%q, %v, want %q", got, err, reason)
-		}
+		require.Equal(t, want, l.readiness().Reason)
+		require.EqualError(t, l.checkDatabase(t.Context()), want)
 	}
-	want("loading the saved state")
+	requireReason("loading the saved state")
 	l.starting.Store(new("nothing is saved here"))
-	want("nothing is saved here")
+	requireReason("nothing is saved here")
+
 	l.starting.Store(nil)
 	store, model, err := snapshots.Open(t.Context(), filepath.Join(t.TempDir(), "registry.db"))
 	require.NoError(t, err)
 	defer store.Close()
 	l.show(newGeneration(generation{model: model, store: store}))
-	want("waiting for the broker")
-	l.starting.Store(new("importing the demonstration"))
-	want("importing the demonstration")
+	requireReason("waiting for the broker")
 }
 
-// Who waits for a sequence waits on over a rebuild: the model that was replaced grows no more.
+// TestAwaitOverGenerations: a reader that waits for a sequence waits on over a rebuild, since the model
+// that was replaced grows no more.
 func TestAwaitOverGenerations(t *testing.T) {
 	l := newLive()
 	got := make(chan uint64, 1)
@@ -74,14 +71,12 @@ func TestAwaitOverGenerations(t *testing.T) {
 	l.show(newGeneration(generation{model: m}))
 	l.show(newGeneration(generation{model: m}))
 	m.Apply(nil, 7)
-	if seq := <-got; seq != 7 {
-		t.Errorf("view at %d", seq)
-	}
+	require.EqualValues(t, 7, <-got, "sequence of the view")
+
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := l.Await(ctx, 8); !errors.Is(err, context.Canceled) {
-		t.Errorf("after the end of its context: %v", err)
-	}
+	_, err := l.Await(ctx, 8)
+	require.ErrorIs(t, err, context.Canceled)
 }
 
 // projecting is a projection whose parts a test can break.
@@ -99,9 +94,6 @@ func project(t *testing.T) projecting {
 	nc, err := nats.Connect(r.broker.ClientURL(), projector.ConnectOptions()...)
 	require.NoError(t, err)
 	t.Cleanup(nc.Close)
-	if err := r.live.database(t.Context()); err == nil {
-		t.Error("well before anything is open")
-	}
 	js, err := jetstream.New(nc)
 	require.NoError(t, err)
 	r.live.stream.Store(&stream.Stream{JS: js, Name: "REGISTRY"})
@@ -130,38 +122,31 @@ func (r projecting) loseStream(t *testing.T) {
 	require.NoError(t, r.js.DeleteStream(t.Context(), "REGISTRY"))
 }
 
-// database asks the store and the stream, live: it does not go by what the projector last knew.
-func TestDatabase(t *testing.T) {
+// TestCheckDatabase: the check asks the store and the stream, and does not go by what the projector
+// last knew.
+func TestCheckDatabase(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
-		breaks func(projecting)
-		want   string
+		breakIt func(projecting)
+		want    string // in the error
 	}{
 		"the stream is gone": {func(r projecting) { r.loseStream(t) }, ""},
 		"the broker is gone": {func(r projecting) { r.broker.Shutdown() }, ""},
 		"the store is gone":  {func(r projecting) { _ = r.store.Close() }, "store"},
+		"the stream is another": {func(r projecting) {
+			r.loseStream(t)
+			eventstest.Stream(t, r.js)
+			eventstest.Until(t, func() bool { p, _ := r.live.progress(); return p.Frozen != "" })
+		}, "frozen"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			r := project(t)
-			if err := r.live.database(t.Context()); err != nil {
-				t.Errorf("while all is well: %v", err)
-			}
-			c.breaks(r)
+			require.NoError(t, r.live.checkDatabase(t.Context()), "while all is well")
+			c.breakIt(r)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			if err := r.live.database(ctx); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("afterwards: %v", err)
-			}
+			require.ErrorContains(t, r.live.checkDatabase(ctx), c.want)
 		})
-	}
-}
-
-// A stream that has been replaced freezes the projection, and that shows.
-func TestDatabaseWhileFrozen(t *testing.T) {
-	r := project(t)
-	r.loseStream(t)
-	eventstest.Stream(t, r.js)
-	eventstest.Until(t, func() bool { p, _ := r.live.progress(); return p.Frozen != "" })
-	if err := r.live.database(t.Context()); err == nil || !strings.Contains(err.Error(), "frozen") {
-		t.Errorf("%v", err)
 	}
 }

@@ -13,13 +13,13 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// What /metrics shows in the end, of all rooms together: each with a help text and a name by
+// TestMetrics: /metrics has the metrics of all packages, each with a help text and a name by
 // Prometheus's conventions.
-func TestMetricsOfAllRooms(t *testing.T) {
+func TestMetrics(t *testing.T) {
 	s := newServer(t.Context(), Config{Logger: discard(), LostLines: noLosses})
 	model := readmodel.New()
 	s.live.show(newGeneration(generation{model: model, projector: projector.New(projector.Config{Model: model})}))
-	public, operators, err := s.handlers(s.cfg.Public)
+	public, operators, err := s.newHandlers(s.cfg.Public)
 	require.NoError(t, err)
 	defer public.Close()
 	answer := httptest.NewRecorder()
@@ -27,9 +27,8 @@ func TestMetricsOfAllRooms(t *testing.T) {
 	operators.ServeHTTP(answer, r)
 	body := "\n" + answer.Body.String()
 	problems, err := promlint.New(strings.NewReader(body[1:])).Lint()
-	if err != nil || len(problems) > 0 {
-		t.Errorf("%v, %v", problems, err)
-	}
+	require.NoError(t, err)
+	require.Empty(t, problems, "promlint")
 	for _, name := range []string{
 		"registry_lag_events", "registry_lag_seconds", "registry_checkpoint_sequence", "registry_saved_sequence", "registry_ready",
 		"registry_rejected_events", "registry_ranked_failed", "registry_frozen", "registry_connected",
@@ -37,8 +36,6 @@ func TestMetricsOfAllRooms(t *testing.T) {
 		"registry_kept_bodies",
 		"registry_upstream_requests_total", "go_goroutines", "process_open_fds", "go_build_info",
 	} {
-		if !strings.Contains(body, "\n# HELP "+name+" ") {
-			t.Errorf("%s is missing", name)
-		}
+		require.Contains(t, body, "\n# HELP "+name+" ")
 	}
 }

@@ -1,20 +1,24 @@
 package serve
 
-import "net"
+import (
+	"log/slog"
+	"net"
+)
 
-// notify tells systemd, or another supervisor that speaks the protocol of sd_notify(3), that the
-// process is ready or is stopping. Without one (an empty NotifySocket) it does nothing. A failure
-// is logged: the service goes on.
-func (s *server) notify(state string) {
-	if s.cfg.NotifySocket == "" {
+// notifySupervisor tells systemd, or another supervisor that speaks the protocol of sd_notify(3), that
+// the process is ready or is stopping. An empty socket means that there is none. A failure is logged:
+// the service goes on.
+func notifySupervisor(socket, state string, log *slog.Logger) {
+	if socket == "" {
 		return
 	}
-	conn, err := net.Dial("unixgram", s.cfg.NotifySocket) // a leading @ means an abstract name, as in the protocol
+
+	conn, err := net.Dial("unixgram", socket) // a leading @ means an abstract name, as in the protocol
 	if err == nil {
 		_, err = conn.Write([]byte(state))
 		_ = conn.Close()
 	}
 	if err != nil {
-		s.log.Warn("the supervisor could not be told", "state", state, "error", err)
+		log.Warn("cannot notify the supervisor", "state", state, "error", err)
 	}
 }

@@ -23,21 +23,21 @@ func (s *server) rebuild(ctx context.Context) (admin.Rebuilt, error) {
 	if s.ctx.Err() != nil {
 		return admin.Rebuilt{}, admin.Unavailable("the server is stopping")
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(s.ctx, func() { cancel(errors.New("the server is stopping")) })()
-
 	old := s.live.current()
 	if old.projector == nil {
 		return admin.Rebuilt{}, admin.Unavailable("the saved state is still being loaded")
 	}
+
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(s.ctx, func() { cancel(errors.New("the server is stopping")) })()
 	began := time.Now()
 	rebuilt, err := s.replace(ctx, old)
-	s.live.rebuilt[outcomeOf(err)].Add(1)
 	if err != nil {
 		s.log.Warn("rebuild abandoned; the old read model is served", "error", err)
 		return admin.Rebuilt{}, err
 	}
+
 	rebuilt.Seconds = time.Since(began).Seconds()
 	s.log.Info("rebuilt; the new read model is served", "events", rebuilt.Events, "took", time.Since(began).Round(time.Millisecond).String(),
 		"before", rebuilt.Before, "after", rebuilt.After)
@@ -46,7 +46,7 @@ func (s *server) rebuild(ctx context.Context) (admin.Rebuilt, error) {
 
 // replace makes a generation of the stream alone beside the old one, and shows it.
 func (s *server) replace(ctx context.Context, old *generation) (admin.Rebuilt, error) {
-	if err := refusal(old.projector.CheckRebuild()); err != nil {
+	if err := explainRefusal(old.projector.CheckRebuild()); err != nil {
 		return admin.Rebuilt{}, err
 	}
 	path := s.cfg.storePath() + snapshots.RebuildingSuffix
@@ -71,19 +71,19 @@ func (s *server) replace(ctx context.Context, old *generation) (admin.Rebuilt, e
 		return nil
 	})
 	if err != nil {
-		return admin.Rebuilt{}, errors.Join(refusal(err), fresh.stop(s.log), store.Close(), os.Remove(path))
+		return admin.Rebuilt{}, errors.Join(explainRefusal(err), fresh.stop(s.log), store.Close(), os.Remove(path))
 	}
 
 	// The old generation serves no client any more, and its index is of the old model.
 	if err := errors.Join(old.stop(s.log), old.store.Close(), os.RemoveAll(s.cfg.rankedDir())); err != nil {
 		s.log.Warn("the replaced read model did not stop cleanly", "error", err)
 	}
-	fresh.startIndexing(s)
+	fresh.startIndexing()
 	return admin.Rebuilt{Before: before, After: stateOf(fresh), Events: fresh.projector.Progress().Applied}, nil
 }
 
-// refusal marks an error that an operator has to act on before a rebuild.
-func refusal(err error) error {
+// explainRefusal marks an error that an operator has to act on before a rebuild.
+func explainRefusal(err error) error {
 	if errors.Is(err, projector.ErrKnowsMore) || errors.Is(err, projector.ErrFrozen) {
 		return admin.Refused(err.Error())
 	}
@@ -109,6 +109,7 @@ func (b *rebuilding) document(now time.Time) *admin.Rebuilding {
 	if b == nil {
 		return nil
 	}
+
 	p := b.projector.Progress()
 	doc := &admin.Rebuilding{Done: p.Done, Total: p.Total}
 	if took := now.Sub(b.began).Seconds(); took > 0 {
@@ -118,26 +119,4 @@ func (b *rebuilding) document(now time.Time) *admin.Rebuilding {
 		doc.ETASeconds = math.Ceil(float64(p.Total-p.Done) / doc.PerSecond)
 	}
 	return doc
-}
-
-// outcome is the way a rebuild ended.
-type outcome int
-
-const (
-	rebuildDone outcome = iota
-	rebuildRefused
-	rebuildFailed
-	outcomes // their number
-)
-
-func (o outcome) String() string { return [...]string{"done", "refused", "failed"}[o] }
-
-func outcomeOf(err error) outcome {
-	if err == nil {
-		return rebuildDone
-	}
-	if _, refused := errors.AsType[admin.Refused](err); refused {
-		return rebuildRefused
-	}
-	return rebuildFailed
 }

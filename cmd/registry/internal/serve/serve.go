@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -19,14 +18,13 @@ import (
 	"example.org/registry/cmd/registry/internal/task"
 	"example.org/registry/events/stream"
 	"example.org/registry/httpapi"
-	"example.org/registry/readmodel"
 	"example.org/registry/snapshots"
 )
 
 // Config configures serve. The command's flags explain the values to operators, and check them.
 type Config struct {
 	DataDir string // required
-	Demo    bool   // publish the demonstration into an empty stream, and run stand-ins for external services
+	Demo    bool   // publish the demonstration into an empty stream
 
 	HTTPAddr, AdminAddr string        // host:port; port 0 for any free one
 	MaxConnections      int           // of the public listener; 0 derives it from the limit of open files
@@ -48,11 +46,10 @@ type Config struct {
 	SnapshotEvery time.Duration // 0 makes only snapshots that an operator requests
 	SnapshotKeep  int
 
-	Began          time.Time                       // when the process started
-	SetMemoryLimit bool                            // by the memory of the container and the machine
-	Logger         *slog.Logger                    // required
-	LostLines      func() (unread, limited uint64) // of the log; required
-	Terminal       io.Writer                       // for a person, who reads the same lines; nil if there is none
+	Began     time.Time                       // when the process started
+	Logger    *slog.Logger                    // required
+	LostLines func() (unread, limited uint64) // of the log; required
+	Terminal  io.Writer                       // for a person, who reads the same lines; nil if there is none
 
 	NotifySocket string // where systemd listens (NOTIFY_SOCKET); may be empty
 }
@@ -64,12 +61,10 @@ func (c Config) embedded() bool { return len(c.Broker.NATSURL) == 0 }
 func StorePath(dataDir string) string { return filepath.Join(dataDir, "registry.db") }
 
 func (c Config) storePath() string { return StorePath(c.DataDir) }
-
 func (c Config) rankedDir() string { return filepath.Join(c.DataDir, "ranked") }
 func (c Config) brokerDir() string { return filepath.Join(c.DataDir, "broker") }
 
-// temporaryDir returns the directory of files that are useless after a crash. It is emptied at each
-// start.
+// temporaryDir returns the directory of files that are useless after a crash. Each start empties it.
 func (c Config) temporaryDir() string { return filepath.Join(c.DataDir, "temporary") }
 
 // LockDir locks a data directory against other processes, and creates it if it is missing.
@@ -84,32 +79,24 @@ func LockDir(dataDir string) (*snapshots.DirLock, error) {
 // Run serves until ctx ends, then stops in order: the listeners, the handlers, the projector with
 // its last save, the store, the broker, the lock. It returns nil when everything has been saved.
 func Run(ctx context.Context, cfg Config) (err error) {
-	if cfg.SetMemoryLimit {
-		setMemoryLimit()
-	}
-	defer func() {
-		switch {
-		case err != nil:
-		case cfg.Terminal != nil:
-			fmt.Fprintln(cfg.Terminal, "\nsaved, bye") // below ^C
-		default:
-			cfg.Logger.Info("stopped; everything is saved")
-		}
-	}()
+	limitMemory()
 	lock, err := LockDir(cfg.DataDir)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	if info, err := os.Stat(cfg.DataDir); err == nil && info.Mode().Perm()&0o027 != 0 {
-		cfg.Logger.Warn("others may look into the data directory, or its group write there; chmod 750 ends that", "path", cfg.DataDir, "mode", info.Mode().Perm().String())
-	}
+	defer func() {
+		if err = errors.Join(err, lock.Unlock()); err == nil {
+			sayGoodbye(cfg)
+		}
+	}()
+
 	s := newServer(ctx, cfg)
 	defer s.cancel()
 	if s.listeners, err = listen(cfg); err != nil {
 		return err
 	}
-	defer context.AfterFunc(ctx, func() { s.notify("STOPPING=1") })()
+	defer context.AfterFunc(ctx, func() { notifySupervisor(cfg.NotifySocket, "STOPPING=1", s.log) })()
+
 	return s.run(ctx)
 }
 
@@ -146,6 +133,7 @@ func newServer(ctx context.Context, cfg Config) *server {
 func (s *server) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	drained := make(chan struct{})
+
 	group.Go(func() error {
 		defer close(drained)
 		return s.serveHTTP(ctx)
@@ -157,7 +145,14 @@ func (s *server) run(ctx context.Context) error {
 		}
 		return err
 	})
-	group.Go(func() error { return s.announce(ctx) })
+	group.Go(func() error {
+		select {
+		case <-s.listening:
+			return (&announcer{s.cfg, s.live, s.health, s.listeners}).run(ctx)
+		case <-ctx.Done():
+			return nil
+		}
+	})
 	return group.Wait()
 }
 
@@ -165,45 +160,58 @@ func (s *server) run(ctx context.Context) error {
 // handlers have drained, so that they have a running projector to their end. It then closes
 // everything in reverse.
 func (s *server) project(ctx context.Context, drained <-chan struct{}) (err error) {
-	var store *snapshots.Store
-	var model *readmodel.Model
+	// The store is loaded while the embedded broker recovers.
 	connected := make(chan jetstream.JetStream, 1)
-	loading := task.Go(ctx, func(ctx context.Context) (err error) {
-		store, model, err = s.load(ctx, connected)
-		return err
-	})
-	js, stop, err := s.connect() // the embedded broker recovers during the load of the store
+	loader := loader{cfg: s.cfg, live: s.live, bucket: &s.snapshots.bucket}
+	loading := task.Go(ctx, func(ctx context.Context) error { return loader.load(ctx, connected) })
+	defer func() { err = errors.Join(err, s.closeStore()) }()
+
+	link := link{cfg: s.cfg, live: s.live}
+	js, closeLink, err := link.connect()
 	if err != nil {
-		if loading.Stop() == nil {
-			err = errors.Join(err, store.Close())
-		}
+		_ = loading.Stop() // canceled
 		return err
 	}
-	defer stop()
+	defer closeLink()
+
 	s.snapshots.open(js)
 	connected <- js
 	if err := loading.Wait(); err != nil {
 		return err
 	}
-	defer func() { // a rebuild may have replaced the first
-		s.live.current().model.Close()
-		err = errors.Join(err, s.live.current().store.Close())
-	}()
+	loaded := s.live.current()
+
 	s.live.stream.Store(&stream.Stream{JS: js, Name: s.cfg.Stream})
 	if s.cfg.Demo {
-		s.live.starting.Store(new("importing the demonstration"))
-		err := demo.Import(ctx, demo.Config{JetStream: js, Stream: s.cfg.Stream, History: s.cfg.StreamHistory,
-			DataDir: s.cfg.DataDir, Day: time.Now(), MayCreate: store.Meta().Epoch == "", Logger: s.log})
-		s.live.starting.Store(nil)
-		if err != nil {
+		if err := s.importDemo(ctx, js, loaded.store.Meta()); err != nil {
 			return err
 		}
 	}
-	first := s.firstGeneration(model, store)
+
+	first := s.firstGeneration(loaded.model, loaded.store)
 	first.start()
 	s.live.show(first)
-	first.startIndexing(s)
+	first.startIndexing()
+
 	making := task.Go(ctx, s.snapshots.run)
-	defer making.Stop()
+	defer func() { _ = making.Stop() }()
 	return s.follow(drained)
+}
+
+// closeStore closes the store of the generation that is served: a rebuild may have replaced the first.
+func (s *server) closeStore() error {
+	g := s.live.current()
+	if g.store == nil {
+		return nil // it was never loaded
+	}
+	g.model.Close()
+	return g.store.Close()
+}
+
+// importDemo publishes the demonstration, if it is not there yet.
+func (s *server) importDemo(ctx context.Context, js jetstream.JetStream, saved snapshots.Meta) error {
+	s.live.starting.Store(new("importing the demonstration"))
+	defer s.live.starting.Store(nil)
+	return demo.Import(ctx, demo.Config{JetStream: js, Stream: s.cfg.Stream, History: s.cfg.StreamHistory,
+		DataDir: s.cfg.DataDir, Day: time.Now(), MayCreate: saved.Epoch == "", Logger: s.log})
 }

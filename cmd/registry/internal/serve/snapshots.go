@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -23,8 +22,8 @@ import (
 const (
 	// flushWithin bounds the time of bringing the store to the checkpoint.
 	flushWithin = 10 * time.Second
-	// snapshotLook is how often the loop checks whether it may begin.
-	snapshotLook = 500 * time.Millisecond
+	// catchUpEvery is how often the loop checks whether the model has caught up.
+	catchUpEvery = 500 * time.Millisecond
 	// snapshotGrace is how long a server leaves the CPUs to clients after its start, and the wait
 	// after a failure; or --snapshot-every if that is shorter.
 	snapshotGrace = time.Minute
@@ -33,160 +32,188 @@ const (
 // snapshotter makes snapshots and exports of the running server, one at a time. Any goroutine may
 // use it.
 type snapshotter struct {
-	live     *live
-	log      *slog.Logger
-	dir      string        // of temporary files
-	every    time.Duration // 0 makes only those that operators request
-	keep     int
-	replicas int
-	busy     sync.Mutex // held while a snapshot is being made
-
+	cfg    Config
+	live   *live
 	bucket atomic.Pointer[snapshots.Bucket] // nil until there is a connection to the broker
-	stats  snapshotStats
+	making sync.Mutex                       // held while a snapshot is being made
+
+	mu     sync.Mutex // of counts
+	counts snapshotCounts
 }
 
-func newSnapshotter(l *live, cfg Config) *snapshotter {
-	return &snapshotter{
-		live: l, log: cfg.Logger, dir: cfg.temporaryDir(),
-		every: cfg.SnapshotEvery, keep: cfg.SnapshotKeep, replicas: cfg.StreamReplicas,
-	}
+// snapshotCounts are for the metrics.
+type snapshotCounts struct {
+	newest   snapshots.Object // of our stream, by any replica; without a name, none is known
+	count    uint64           // made by this process
+	failures uint64
 }
+
+func newSnapshotter(l *live, cfg Config) *snapshotter { return &snapshotter{cfg: cfg, live: l} }
 
 // open enables snapshots in the object store. The connection may be down, now or later.
 func (k *snapshotter) open(js jetstream.JetStream) {
-	k.bucket.Store(snapshots.NewBucket(js, k.replicas))
+	k.bucket.Store(snapshots.NewBucket(js, k.cfg.StreamReplicas))
 }
 
-// flush brings the store to the checkpoint, and returns it. It fails until the model has been complete
-// once.
-func (k *snapshotter) flush(ctx context.Context) (*snapshots.Store, error) {
-	g := k.live.current()
-	if p, _ := g.progress(); !p.CaughtUp {
-		return nil, admin.Unavailable("the server has not caught up with the stream yet; try again when registry ready says so")
+// numbers returns a copy of the counts.
+func (k *snapshotter) numbers() snapshotCounts {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.counts
+}
+
+func (k *snapshotter) recordNewest(o snapshots.Object, made uint64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.counts.newest = o
+	k.counts.count += made
+}
+
+// recordFailure counts a failure, unless the caller has disconnected or the process is stopping.
+func (k *snapshotter) recordFailure(ctx context.Context) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if ctx.Err() == nil {
+		k.counts.failures++
 	}
-	ctx, cancel := context.WithTimeout(ctx, flushWithin)
-	defer cancel()
-	if err := g.projector.Flush(ctx); err != nil {
-		return nil, admin.Unavailable(err.Error())
-	}
-	return g.store, nil
 }
 
 // run makes snapshots at intervals until ctx ends. Replicas of one stream share the interval: the age
 // of the newest snapshot counts, whichever replica made it.
 func (k *snapshotter) run(ctx context.Context) error {
-	if k.every <= 0 {
+	if k.cfg.SnapshotEvery <= 0 {
 		return nil
 	}
-	for p, _ := k.live.progress(); !p.CaughtUp; p, _ = k.live.progress() { // until the model is complete
-		if !pause.For(ctx, snapshotLook) {
+	for p, _ := k.live.progress(); !p.CaughtUp; p, _ = k.live.progress() {
+		if !pause.For(ctx, catchUpEvery) {
 			return nil
 		}
 	}
 
-	last := ""
-	for wait := min(k.every, snapshotGrace); pause.For(ctx, wait); {
-		var err error
-		wait, err = k.makeIfDue(ctx)
+	logged := "" // the last reason: each is logged once
+	for wait := k.grace(); pause.For(ctx, wait); {
+		next, err := k.makeIfDue(ctx)
+		wait = next
 		if err == nil || ctx.Err() != nil {
-			last = ""
+			logged = ""
 			continue
 		}
-		k.stats.failed(ctx)
-		wait = min(k.every, snapshotGrace)
+
+		k.recordFailure(ctx)
 		if errors.Is(err, natserr.ErrRefused) {
-			wait = k.every
+			wait = k.cfg.SnapshotEvery
 			err = fmt.Errorf("%w; where another server makes the snapshots, give this one --snapshot-every 0", err)
 		}
-		if err.Error() != last { // once for each reason
-			k.log.Error("no snapshot was made; trying again in "+wait.String(), "error", err)
+		if err.Error() != logged {
+			k.cfg.Logger.Error("snapshot failed; retrying", "error", err, "after", wait.String())
 		}
-		last = err.Error()
+		logged = err.Error()
 	}
 	return nil
 }
 
+func (k *snapshotter) grace() time.Duration { return min(k.cfg.SnapshotEvery, snapshotGrace) }
+
 // makeIfDue makes a snapshot if one is due, and returns when to check again.
 func (k *snapshotter) makeIfDue(ctx context.Context) (next time.Duration, err error) {
-	soon := min(k.every, snapshotGrace)
 	p, _ := k.live.progress()
 	if !p.Connected || p.Frozen != "" || p.Reading || p.Checkpoint == 0 {
-		return soon, nil // reported elsewhere
+		return k.grace(), nil // reported elsewhere
 	}
-	newest, err := k.newest(ctx)
+	newest, err := k.findNewest(ctx)
 	if err != nil {
-		return 0, err
+		return k.grace(), err
 	}
-	unchanged := newest != nil && newest.Header.Digest == k.live.View().Digest().String() && newest.Header.Epoch == p.Epoch
-	if unchanged {
-		return k.every, nil
-	}
+
 	if newest != nil {
-		if age := time.Since(newest.Time); age >= 0 && age < k.every {
-			return k.every - age, nil
+		unchanged := newest.Header.Digest == k.live.View().Digest().String() && newest.Header.Epoch == p.Epoch
+		if unchanged {
+			return k.cfg.SnapshotEvery, nil
+		}
+		if age := time.Since(newest.Time); age >= 0 && age < k.cfg.SnapshotEvery {
+			return k.cfg.SnapshotEvery - age, nil
 		}
 	}
-	k.busy.Lock()
-	defer k.busy.Unlock()
-	_, err = k.upload(ctx)
-	return k.every, err
+
+	k.making.Lock()
+	defer k.making.Unlock()
+	if _, err := k.upload(ctx); err != nil {
+		return k.grace(), err
+	}
+	return k.cfg.SnapshotEvery, nil
 }
 
-// newest returns the newest readable snapshot of the registry, or nil.
-func (k *snapshotter) newest(ctx context.Context) (*snapshots.Object, error) {
+// findNewest returns the newest readable snapshot of the registry, or nil.
+func (k *snapshotter) findNewest(ctx context.Context) (*snapshots.Object, error) {
 	all, err := k.bucket.Load().List(ctx)
 	if err != nil {
 		return nil, err
 	}
+
 	p, _ := k.live.progress()
 	for i := range all {
 		if all[i].Err == nil && p.Related(all[i].Header.Identity) {
-			k.stats.saw(all[i])
+			k.recordNewest(all[i], 0)
 			return &all[i], nil
 		}
 	}
 	return nil, nil
 }
 
-// upload puts a snapshot into the object store, and deletes old ones there. The caller has called
-// begin.
-func (k *snapshotter) upload(ctx context.Context) (snapshots.Object, error) {
-	b := k.bucket.Load()
+// upload puts a snapshot into the object store, and deletes old ones there. The caller holds
+// k.making.
+func (k *snapshotter) upload(ctx context.Context) (made snapshots.Object, err error) {
+	bucket := k.bucket.Load()
 	p, _ := k.live.progress()
-	if b == nil || !p.Connected {
-		return snapshots.Object{}, admin.Unavailable("the broker and its object store cannot be reached; snapshot create --output FILE needs neither")
+	if bucket == nil || !p.Connected {
+		return made, admin.Unavailable("the broker and its object store cannot be reached; snapshot create --output FILE needs neither")
 	}
-	store, err := k.flush(ctx)
+	store, err := k.flushStore(ctx)
 	if err != nil {
-		return snapshots.Object{}, err
+		return made, err
 	}
 	if store.Meta().Sequence == 0 {
-		return snapshots.Object{}, admin.Unavailable("the stream has no events yet, or is being read again; try again later")
+		return made, admin.Unavailable("the stream has no events yet, or is being read again; try again later")
 	}
 
 	began := time.Now()
-	if err := b.Create(ctx); err != nil {
-		return snapshots.Object{}, fmt.Errorf("object store: %w", cli.Advise(err))
+	if err := os.MkdirAll(k.cfg.temporaryDir(), 0o700); err != nil {
+		return made, fmt.Errorf("data directory: %w", err)
 	}
-	if err := os.MkdirAll(k.dir, 0o700); err != nil {
-		return snapshots.Object{}, fmt.Errorf("data directory: %w", err)
+	if err := bucket.Create(ctx); err != nil {
+		return made, fmt.Errorf("object store: %w", cli.Advise(err))
 	}
-	made, err := b.Put(ctx, store, k.dir)
-	if err != nil {
-		return snapshots.Object{}, fmt.Errorf("object store: %w", cli.Advise(err))
+	if made, err = bucket.Put(ctx, store, k.cfg.temporaryDir()); err != nil {
+		return made, fmt.Errorf("object store: %w", cli.Advise(err))
 	}
-	k.stats.made(made, time.Since(began))
-	k.log.Info("snapshot made", "name", made.Name, "sequence", made.Header.Sequence, "digest", made.Header.Digest,
+	k.recordNewest(made, 1)
+	k.cfg.Logger.Info("snapshot made", "name", made.Name, "sequence", made.Header.Sequence, "digest", made.Header.Digest,
 		"bytes", made.Bytes, "took", time.Since(began).Round(time.Millisecond).String())
 
-	removed, err := b.Prune(ctx, p.Identity, k.keep)
+	removed, err := bucket.Prune(ctx, p.Identity, k.cfg.SnapshotKeep)
 	if err != nil {
-		k.log.Warn("old snapshots were not erased", "error", err)
+		k.cfg.Logger.Warn("old snapshots were not erased", "error", err)
 	}
 	if len(removed) > 0 {
-		k.log.Info("old snapshots erased", "names", removed)
+		k.cfg.Logger.Info("old snapshots erased", "names", removed)
 	}
 	return made, nil
+}
+
+// flushStore brings the store to the checkpoint, and returns it. It fails until the model has been
+// complete once.
+func (k *snapshotter) flushStore(ctx context.Context) (*snapshots.Store, error) {
+	g := k.live.current()
+	if p, _ := g.progress(); !p.CaughtUp {
+		return nil, admin.Unavailable("the server has not caught up with the stream yet; try again when registry ready says so")
+	}
+
+	ctx, cancel := context.WithTimeout(ctx, flushWithin)
+	defer cancel()
+	if err := g.projector.Flush(ctx); err != nil {
+		return nil, admin.Unavailable(err.Error())
+	}
+	return g.store, nil
 }
 
 // Created is the response to POST /snapshots.
@@ -198,11 +225,11 @@ type Created struct {
 
 // Create puts a snapshot at the checkpoint into the object store, for an operator.
 func (k *snapshotter) Create(ctx context.Context) (any, error) {
-	k.busy.Lock()
-	defer k.busy.Unlock()
+	k.making.Lock()
+	defer k.making.Unlock()
 	made, err := k.upload(ctx)
 	if err != nil {
-		k.stats.failed(ctx)
+		k.recordFailure(ctx)
 		return nil, err
 	}
 	return Created{Name: made.Name, Bytes: made.Bytes, Header: made.Header}, nil
@@ -210,52 +237,10 @@ func (k *snapshotter) Create(ctx context.Context) (any, error) {
 
 // Export writes the store's content at the checkpoint.
 func (k *snapshotter) Export(ctx context.Context, w io.Writer, begin func()) error {
-	store, err := k.flush(ctx)
+	store, err := k.flushStore(ctx)
 	if err != nil {
 		return err
 	}
 	_, err = snapshots.Write(ctx, store, w, func(snapshots.Header) { begin() })
 	return err
-}
-
-// snapshotStats has the metrics of snapshots. Any goroutine may use it.
-type snapshotStats struct {
-	mu  sync.Mutex
-	now snapshotNumbers
-}
-
-type snapshotNumbers struct {
-	newest   snapshots.Object // of our stream, by any replica; without a name, none is known
-	took     time.Duration
-	count    uint64 // made by this process
-	failures uint64
-}
-
-func (s *snapshotStats) numbers() snapshotNumbers {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.now
-}
-
-func (s *snapshotStats) made(o snapshots.Object, took time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.now.newest, s.now.took = o, took
-	s.now.count++
-}
-
-func (s *snapshotStats) saw(o snapshots.Object) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.now.newest = o
-}
-
-// failed counts a failure, unless the caller has disconnected or the process is stopping.
-func (s *snapshotStats) failed(ctx context.Context) {
-	if ctx.Err() != nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.now.failures++
 }

@@ -21,14 +21,14 @@ func TestSnapshotTurn(t *testing.T) {
 		next, err := k.makeIfDue(t.Context())
 		require.NoError(t, err, what)
 		require.InDelta(t, wantNext.Seconds(), next.Seconds(), 60, what)
-		require.Equal(t, wantMade, k.stats.numbers().count, what)
+		require.Equal(t, wantMade, k.numbers().count, what)
 	}
 	turn("nothing to save", time.Minute, 0)
 	r.publish(t, eventstest.Events(20, 1)...)
 	turn("the first", time.Hour, 1)
 	r.publish(t, eventstest.Events(20, 2)...)
 	turn("not due", time.Hour, 1)
-	k.every = time.Millisecond
+	k.cfg.SnapshotEvery = time.Millisecond
 	turn("due", 0, 2)
 	turn("nothing has changed", 0, 2)
 }
