@@ -20,7 +20,7 @@ func BenchmarkLoad(b *testing.B) {
 	}
 	require.NoError(b, s.Save(feed(m, data...)))
 	var packed bytes.Buffer
-	_, err := WritePacked(b.Context(), s, &packed)
+	_, err := writePacked(b.Context(), s, &packed)
 	require.NoError(b, err)
 	require.NoError(b, s.Close())
 

@@ -16,7 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -45,11 +44,14 @@ var ErrNoSnapshot = errors.New("there is no snapshot of this name")
 // goroutine may use it.
 type Bucket struct {
 	js       jetstream.JetStream
+	stream   stream.Stream
 	replicas int
 }
 
 // NewBucket returns the bucket, without a request. replicas is for Create.
-func NewBucket(js jetstream.JetStream, replicas int) *Bucket { return &Bucket{js, max(1, replicas)} }
+func NewBucket(js jetstream.JetStream, replicas int) *Bucket {
+	return &Bucket{js, stream.Stream{JS: js, Name: bucketStream}, max(1, replicas)}
+}
 
 // Object is one snapshot in the bucket.
 type Object struct {
@@ -64,9 +66,10 @@ type Object struct {
 
 // Create makes the bucket if it is missing. It never alters one.
 func (b *Bucket) Create(ctx context.Context) error {
-	if _, err := b.stream().Info(ctx); !errors.Is(err, jetstream.ErrStreamNotFound) {
+	if _, err := b.stream.Info(ctx); !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return err
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, bucketTimeout)
 	defer cancel()
 	_, err := b.js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
@@ -75,34 +78,32 @@ func (b *Bucket) Create(ctx context.Context) error {
 	if errors.Is(err, jetstream.ErrBucketExists) {
 		return nil // another server was first
 	}
-	return b.explain(err, "STREAM.CREATE")
+	return b.explainError(err, "STREAM.CREATE")
 }
-
-func (b *Bucket) stream() stream.Stream { return stream.Stream{JS: b.js, Name: bucketStream} }
 
 // Put writes a snapshot of the store to a temporary file in dir, and then puts that into the bucket,
 // which must exist. If it fails, chunks may remain, which Prune removes.
 func (b *Bucket) Put(ctx context.Context, s *Store, dir string) (Object, error) {
 	f, err := os.CreateTemp(dir, "snapshot-*")
 	if err != nil {
-		return Object{}, fmt.Errorf("%w; %s", err, remedy(err))
+		return Object{}, fmt.Errorf("%w; %s", err, findRemedy(err))
 	}
 	defer func() {
 		_ = f.Close()
 		_ = os.Remove(f.Name())
 	}()
-	h, err := WritePacked(ctx, s, f)
+
+	h, err := writePacked(ctx, s, f)
 	if err != nil {
 		return Object{}, err
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return Object{}, err
 	}
-	return b.put(ctx, h, f)
+	return b.putObject(ctx, h, f)
 }
 
-// WritePacked is Write, packed.
-func WritePacked(ctx context.Context, s *Store, to io.Writer) (Header, error) {
+func writePacked(ctx context.Context, s *Store, to io.Writer) (Header, error) {
 	packed, err := Pack(to)
 	if err != nil {
 		return Header{}, err
@@ -111,18 +112,15 @@ func WritePacked(ctx context.Context, s *Store, to io.Writer) (Header, error) {
 	return h, errors.Join(err, packed.Close())
 }
 
-// Pack returns a writer that packs for Unpack. Close ends the packed text.
-func Pack(to io.Writer) (io.WriteCloser, error) {
-	return zstd.NewWriter(to, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
-}
-
-func (b *Bucket) put(ctx context.Context, h Header, from io.Reader) (Object, error) {
+// putObject publishes the chunks, and then the name, which makes them a snapshot.
+func (b *Bucket) putObject(ctx context.Context, h Header, from io.Reader) (Object, error) {
 	header, err := json.Marshal(h)
 	if err != nil {
 		return Object{}, err
 	}
+	name := fmt.Sprintf("%s-%s-%012d-%s", h.Stream, h.Epoch, h.Sequence, h.Time.UTC().Format("20060102T150405.000Z"))
 	info := jetstream.ObjectInfo{
-		ObjectMeta: jetstream.ObjectMeta{Name: nameOf(h), Metadata: map[string]string{headerLabel: string(header)}},
+		ObjectMeta: jetstream.ObjectMeta{Name: name, Metadata: map[string]string{headerLabel: string(header)}},
 		Bucket:     BucketName, NUID: rand.Text(),
 	}
 	if err := b.putChunks(ctx, &info, from); err != nil {
@@ -133,38 +131,38 @@ func (b *Bucket) put(ctx context.Context, h Header, from io.Reader) (Object, err
 	if err != nil {
 		return Object{}, err
 	}
-	err = b.publish(ctx, nameSubject(info.Name), text, jetstream.WithExpectLastSequencePerSubject(0))
-	return Object{Name: info.Name, Time: time.Now(), Bytes: info.Size, Header: h, info: info}, err
+	err = b.publishMessage(ctx, nameSubject(name), text, jetstream.WithExpectLastSequencePerSubject(0))
+	return Object{Name: name, Time: time.Now(), Bytes: info.Size, Header: h, info: info}, err
 }
 
 // putChunks publishes the chunks, and records their number, length and checksum in info.
 func (b *Bucket) putChunks(ctx context.Context, info *jetstream.ObjectInfo, from io.Reader) error {
-	sum, chunk := sha256.New(), make([]byte, min(maxChunk, b.js.Conn().MaxPayload()/2))
+	checksum := sha256.New()
+	chunk := make([]byte, min(maxChunk, b.js.Conn().MaxPayload()/2))
 	for {
 		n, err := io.ReadFull(from, chunk)
-		if n > 0 {
-			err := b.publish(ctx, chunkPrefix+info.NUID, chunk[:n])
-			if errors.Is(err, natserr.ErrRefused) { // one text for all objects
-				err = fmt.Errorf("%w: this user of the broker may not publish to %s>", natserr.ErrRefused, chunkPrefix)
-			}
-			if err != nil {
-				return fmt.Errorf("chunk %d: %w", info.Chunks+1, err)
-			}
-			sum.Write(chunk[:n])
-			info.Size += uint64(n)
-			info.Chunks++
-		}
-		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			info.Digest = jetstream.GetObjectDigestValue(sum)
+		if errors.Is(err, io.EOF) {
+			info.Digest = jetstream.GetObjectDigestValue(checksum)
 			return nil
-		case err != nil:
+		}
+		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) { // the last chunk is shorter
 			return err
 		}
+
+		err = b.publishMessage(ctx, chunkPrefix+info.NUID, chunk[:n])
+		if errors.Is(err, natserr.ErrRefused) { // one text for all objects
+			err = fmt.Errorf("%w: this user of the broker may not publish to %s>", natserr.ErrRefused, chunkPrefix)
+		}
+		if err != nil {
+			return fmt.Errorf("chunk %d: %w", info.Chunks+1, err)
+		}
+		checksum.Write(chunk[:n])
+		info.Size += uint64(n)
+		info.Chunks++
 	}
 }
 
-func (b *Bucket) publish(ctx context.Context, subject string, data []byte, opts ...jetstream.PublishOpt) error {
+func (b *Bucket) publishMessage(ctx context.Context, subject string, data []byte, opts ...jetstream.PublishOpt) error {
 	ctx, cancel := context.WithTimeout(ctx, bucketTimeout)
 	defer cancel()
 	m := &nats.Msg{Subject: subject, Data: data}
@@ -172,54 +170,59 @@ func (b *Bucket) publish(ctx context.Context, subject string, data []byte, opts 
 	return natserr.Explain(b.js.Conn(), err, subject)
 }
 
-// nameOf returns the name of a snapshot.
-func nameOf(h Header) string {
-	return fmt.Sprintf("%s-%s-%012d-%s", h.Stream, h.Epoch, h.Sequence, h.Time.UTC().Format("20060102T150405.000Z"))
-}
-
 func nameSubject(name string) string {
 	return namePrefix + base64.URLEncoding.EncodeToString([]byte(name))
 }
 
+// explainError explains the error of a request of JetStream's API about the bucket's stream.
+func (b *Bucket) explainError(err error, request string) error {
+	return natserr.Explain(b.js.Conn(), err, jetstream.DefaultAPIPrefix+request+"."+bucketStream)
+}
+
 // List returns all snapshots, the newest put first. Without a bucket there are none.
 func (b *Bucket) List(ctx context.Context) ([]Object, error) {
-	subjects, err := b.subjects(ctx, namePrefix+">")
+	subjects, err := b.listSubjects(ctx, namePrefix+">")
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
+
 	var all []Object
 	for _, subject := range subjects {
-		o, err := b.object(ctx, subject)
-		switch {
-		case errors.Is(err, ErrNoSnapshot): // removed since
-		case err != nil:
-			return nil, err
-		default:
-			all = append(all, o)
+		o, err := b.readObject(ctx, subject)
+		if errors.Is(err, ErrNoSnapshot) { // removed since
+			continue
 		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, o)
 	}
 	slices.SortFunc(all, func(a, b Object) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.Name, a.Name)) })
 	return all, nil
 }
 
-// subjects returns the subjects of the bucket's stream that match a filter.
-func (b *Bucket) subjects(ctx context.Context, filter string) (all []string, err error) {
+// listSubjects returns the subjects of the bucket's stream that match a filter.
+func (b *Bucket) listSubjects(ctx context.Context, filter string) (all []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, bucketTimeout)
 	defer cancel()
-	s, err := b.find(ctx)
-	if err != nil {
-		return nil, err
+	if !b.js.Conn().IsConnected() {
+		return nil, stream.ErrNotConnected
 	}
-	info, err := s.Info(ctx, jetstream.WithSubjectFilter(filter))
+	found, err := b.js.Stream(ctx, bucketStream)
 	if err != nil {
-		return nil, b.explain(err, "STREAM.INFO")
+		return nil, b.explainError(err, "STREAM.INFO")
+	}
+	info, err := found.Info(ctx, jetstream.WithSubjectFilter(filter))
+	if err != nil {
+		return nil, b.explainError(err, "STREAM.INFO")
 	}
 	if info.Cluster != nil && info.Cluster.Leader == "" {
 		return nil, stream.ErrLeaderless
 	}
+
 	for subject := range info.State.Subjects {
 		all = append(all, subject)
 	}
@@ -227,15 +230,16 @@ func (b *Bucket) subjects(ctx context.Context, filter string) (all []string, err
 	return all, nil
 }
 
-// object reads the description of one object.
-func (b *Bucket) object(ctx context.Context, subject string) (Object, error) {
-	m, err := b.stream().LastMessage(ctx, subject)
-	switch {
-	case errors.Is(err, stream.ErrNoMessage), errors.Is(err, jetstream.ErrStreamNotFound):
+// readObject reads the description of one object.
+func (b *Bucket) readObject(ctx context.Context, subject string) (Object, error) {
+	m, err := b.stream.LastMessage(ctx, subject)
+	if errors.Is(err, stream.ErrNoMessage) || errors.Is(err, jetstream.ErrStreamNotFound) {
 		return Object{}, ErrNoSnapshot
-	case err != nil:
+	}
+	if err != nil {
 		return Object{}, err
 	}
+
 	name, _ := base64.URLEncoding.DecodeString(strings.TrimPrefix(subject, namePrefix))
 	o := Object{Name: string(name), Time: m.Time}
 	if err := json.Unmarshal(m.Data, &o.info); err != nil {
@@ -245,70 +249,52 @@ func (b *Bucket) object(ctx context.Context, subject string) (Object, error) {
 	if o.info.Deleted {
 		return Object{}, ErrNoSnapshot
 	}
+
 	o.Bytes = o.info.Size
-	if o.Err = json.Unmarshal([]byte(o.info.Metadata[headerLabel]), &o.Header); o.Err == nil {
-		o.Err = checkHeader(o.Header)
+	err = json.Unmarshal([]byte(o.info.Metadata[headerLabel]), &o.Header)
+	if err == nil {
+		err = checkHeader(o.Header)
 	}
-	if o.Err != nil {
-		o.Err = fmt.Errorf("not a snapshot of this version: %w", o.Err)
+	if err != nil {
+		o.Err = fmt.Errorf("not a snapshot of this version: %w", err)
 	}
 	return o, nil
 }
 
 // Open returns a reader of a snapshot, for Read. ctx bounds all of the reading.
 func (b *Bucket) Open(ctx context.Context, name string) (io.ReadCloser, error) {
-	o, err := b.object(ctx, nameSubject(name))
+	o, err := b.readObject(ctx, nameSubject(name))
 	if err != nil {
 		return nil, err
 	}
-	finding, cancel := context.WithTimeout(ctx, bucketTimeout)
-	defer cancel()
-	s, err := b.find(finding)
-	if err != nil {
-		return nil, err
-	}
-	return io.NopCloser(&chunks{ctx: ctx, bucket: b, stream: s, info: o.info, next: 1}), nil
+	return io.NopCloser(&chunkReader{ctx: ctx, stream: b.stream, info: o.info}), nil
 }
 
-// find returns the bucket's stream, or jetstream.ErrStreamNotFound.
-func (b *Bucket) find(ctx context.Context) (jetstream.Stream, error) {
-	if !b.js.Conn().IsConnected() {
-		return nil, stream.ErrNotConnected
-	}
-	s, err := b.js.Stream(ctx, bucketStream)
-	return s, b.explain(err, "STREAM.INFO")
-}
-
-// explain explains the error of a request of JetStream's API about the bucket's stream.
-func (b *Bucket) explain(err error, request string) error {
-	return natserr.Explain(b.js.Conn(), err, jetstream.DefaultAPIPrefix+request+"."+bucketStream)
-}
-
-// chunks reads the chunks of an object. (Read verifies the content, so the checksum is for others.)
-type chunks struct {
+// chunkReader reads the chunks of an object. (Read verifies the content, so the checksum is for others.)
+type chunkReader struct {
 	ctx    context.Context
-	bucket *Bucket
-	stream jetstream.Stream
+	stream stream.Stream
 	info   jetstream.ObjectInfo
-	next   uint64 // stream sequence of the next search
-	read   uint32
-	left   []byte // of the current chunk
+	last   uint64 // stream sequence of the last chunk
+	count  uint32 // chunks read
+	left   []byte // of the last chunk
 }
 
 // Read implements io.Reader.
-func (c *chunks) Read(p []byte) (int, error) {
-	if len(c.left) == 0 {
-		if c.read == c.info.Chunks {
-			return 0, io.EOF
-		}
-		ctx, cancel := context.WithTimeout(c.ctx, bucketTimeout)
-		defer cancel()
-		m, err := c.stream.GetMsg(ctx, c.next, jetstream.WithGetMsgSubject(chunkPrefix+c.info.NUID))
-		if err != nil {
-			return 0, fmt.Errorf("chunk %d of %d: %w", c.read+1, c.info.Chunks, c.bucket.explain(err, "DIRECT.GET"))
-		}
-		c.read, c.next, c.left = c.read+1, m.Sequence+1, m.Data
+func (c *chunkReader) Read(p []byte) (int, error) {
+	if len(c.left) == 0 && c.count == c.info.Chunks {
+		return 0, io.EOF
 	}
+	if len(c.left) == 0 {
+		m, err := c.stream.NextMessageOf(c.ctx, chunkPrefix+c.info.NUID, c.last+1)
+		if err != nil {
+			return 0, fmt.Errorf("chunk %d of %d: %w", c.count+1, c.info.Chunks, err)
+		}
+		c.count++
+		c.last = m.Sequence
+		c.left = m.Data
+	}
+
 	n := copy(p, c.left)
 	c.left = c.left[n:]
 	return n, nil
@@ -321,15 +307,12 @@ func (b *Bucket) Prune(ctx context.Context, id stream.Identity, keep int) (remov
 	if err != nil {
 		return nil, err
 	}
-	kept := 0
-	for _, o := range all {
-		if o.Err != nil || o.Header.Stream != id.Stream || !id.Has(o.Header.Epoch) {
-			continue
-		}
-		if kept++; kept <= max(keep, 1) {
-			continue
-		}
-		if err := errors.Join(b.purge(ctx, nameSubject(o.Name)), b.purge(ctx, chunkPrefix+o.info.NUID)); err != nil {
+	own := slices.DeleteFunc(all, func(o Object) bool {
+		return o.Err != nil || o.Header.Stream != id.Stream || !id.Has(o.Header.Epoch)
+	})
+
+	for _, o := range own[min(max(keep, 1), len(own)):] {
+		if err := errors.Join(b.purgeSubject(ctx, nameSubject(o.Name)), b.purgeSubject(ctx, chunkPrefix+o.info.NUID)); err != nil {
 			return removed, fmt.Errorf("%s: %w", o.Name, err)
 		}
 		removed = append(removed, o.Name)
@@ -337,14 +320,14 @@ func (b *Bucket) Prune(ctx context.Context, id stream.Identity, keep int) (remov
 	return removed, b.removeOrphans(ctx)
 }
 
-// purge removes all messages of a subject.
-func (b *Bucket) purge(ctx context.Context, subject string) error {
-	return b.stream().PurgeBefore(ctx, subject, math.MaxUint64)
+// purgeSubject removes all messages of a subject.
+func (b *Bucket) purgeSubject(ctx context.Context, subject string) error {
+	return b.stream.PurgeBefore(ctx, subject, math.MaxUint64)
 }
 
 // removeOrphans removes old chunks that belong to no name.
 func (b *Bucket) removeOrphans(ctx context.Context) error {
-	orphans, err := b.subjects(ctx, chunkPrefix+">")
+	chunks, err := b.listSubjects(ctx, chunkPrefix+">")
 	if err != nil {
 		return err
 	}
@@ -352,15 +335,16 @@ func (b *Bucket) removeOrphans(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, subject := range orphans {
+
+	for _, subject := range chunks {
 		if slices.ContainsFunc(all, func(o Object) bool { return chunkPrefix+o.info.NUID == subject }) {
 			continue
 		}
-		last, err := b.stream().LastMessage(ctx, subject)
+		last, err := b.stream.LastMessage(ctx, subject)
 		if errors.Is(err, stream.ErrNoMessage) || err == nil && time.Since(last.Time) < orphanAge {
 			continue // perhaps of a Put in progress
 		}
-		if err := errors.Join(err, b.purge(ctx, subject)); err != nil {
+		if err := errors.Join(err, b.purgeSubject(ctx, subject)); err != nil {
 			return err
 		}
 	}

@@ -120,7 +120,7 @@ func TestPrune(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{own[1].Name, own[0].Name}, removed)
 	require.Equal(t, []string{own[3].Name, own[2].Name, other.Name, foreign.Name}, names(t, b))
-	chunks, err := b.subjects(t.Context(), chunkPrefix+">")
+	chunks, err := b.listSubjects(t.Context(), chunkPrefix+">")
 	require.NoError(t, err)
 	require.Len(t, chunks, 4)
 
@@ -128,7 +128,7 @@ func TestPrune(t *testing.T) {
 	require.NoError(t, err)
 	_, err = b.Prune(t.Context(), identity("c"), 2)
 	require.NoError(t, err)
-	chunks, err = b.subjects(t.Context(), chunkPrefix+">")
+	chunks, err = b.listSubjects(t.Context(), chunkPrefix+">")
 	require.NoError(t, err)
 	require.Len(t, chunks, 5, "young chunks stay")
 }

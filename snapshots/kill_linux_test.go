@@ -174,7 +174,7 @@ func TestFullDisk(t *testing.T) {
 // saveUntilFull saves beyond a limit of the file's size, and then without it.
 func saveUntilFull(s *Store, m *readmodel.Model) int {
 	signal.Ignore(syscall.SIGXFSZ)
-	info, err := os.Stat(s.Path())
+	info, err := os.Stat(s.path)
 	if err != nil {
 		fmt.Println(err)
 		return 1

@@ -21,36 +21,28 @@ func Unpack(r io.Reader) (io.Reader, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	startsWith := func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }
+	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
+		return nil, errors.New("the file is UTF-16, as PowerShell's > writes it; save it as UTF-8")
+	}
 
-	var text io.Reader = in
-	switch {
-	case startsWith("\x1f\x8b"):
-		text, err = gzip.NewReader(in)
-	case startsWith("\x28\xb5\x2f\xfd"):
+	var unpacked io.Reader = in
+	err = nil
+	if bytes.HasPrefix(head, []byte("\x1f\x8b")) {
+		unpacked, err = gzip.NewReader(in)
+	} else if bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")) {
 		// Concurrency 1 unpacks on this goroutine, so that nothing is left running.
-		text, err = zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
-	case startsWith("\xff\xfe"), startsWith("\xfe\xff"):
-		err = errors.New("the file is UTF-16, as PowerShell's > writes it; save it as UTF-8")
-	case startsWith("PK\x03\x04"):
-		err = errors.New("the file is a ZIP archive; unpack it")
-	default:
-		err = nil
+		unpacked, err = zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 	}
 	if err != nil {
 		return nil, err
 	}
-	return withoutMark(text), nil
-}
 
-// withoutMark passes over a byte order mark.
-func withoutMark(r io.Reader) io.Reader {
-	in := bufio.NewReaderSize(r, 64<<10)
+	text := bufio.NewReaderSize(unpacked, 64<<10)
 	const mark = "\ufeff"
-	if head, _ := in.Peek(len(mark)); string(head) == mark { // an error comes again
-		_, _ = in.Discard(len(mark))
+	if head, _ := text.Peek(len(mark)); string(head) == mark { // an error comes again
+		_, _ = text.Discard(len(mark))
 	}
-	return in
+	return text, nil
 }
 
 // ErrLongLine is the error of a line that is longer than the limit.
@@ -60,40 +52,30 @@ var ErrLongLine = errors.New("line too long")
 // an error. A line longer than limit bytes has the error ErrLongLine instead of its text. The text is
 // valid during the call.
 func ReadLines(r io.Reader, limit int, visit func(number int, text []byte, err error) error) error {
-	in := bufio.NewReaderSize(r, 64<<10)
-	var line []byte
+	in := bufio.NewReaderSize(r, limit+len("\r\n"))
 	for number := 1; ; number++ {
-		text, long, err := readLine(in, line[:0], limit)
-		if line = text; len(bytes.TrimSpace(text)) > 0 || long {
-			var lineErr error
-			if long {
-				text, lineErr = nil, fmt.Errorf("%w: more than %d KiB", ErrLongLine, limit>>10)
-			}
-			if err := visit(number, bytes.TrimSpace(text), lineErr); err != nil {
-				return err
-			}
+		line, err := in.ReadSlice('\n')
+		text := bytes.TrimRight(line, "\r\n")
+		isLong := len(text) > limit
+		for errors.Is(err, bufio.ErrBufferFull) { // pass over the rest of a long line
+			isLong = true
+			_, err = in.ReadSlice('\n')
 		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return err
-		}
-	}
-}
 
-// readLine appends a line to line. It keeps no more than limit bytes of it.
-func readLine(in *bufio.Reader, line []byte, limit int) (_ []byte, long bool, err error) {
-	for {
-		part, err := in.ReadSlice('\n')
-		if len(line)+len(bytes.TrimRight(part, "\r\n")) > limit {
-			long = true
+		var visitErr error
+		if isLong {
+			visitErr = visit(number, nil, fmt.Errorf("%w: more than %d KiB", ErrLongLine, limit>>10))
+		} else if text = bytes.TrimSpace(text); len(text) > 0 {
+			visitErr = visit(number, text, nil)
 		}
-		if !long {
-			line = append(line, part...)
+		if visitErr != nil {
+			return visitErr
 		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, long, err
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
 		}
 	}
 }

@@ -15,131 +15,97 @@ import (
 	"example.org/registry/readmodel/fault"
 )
 
-// load returns a new model of the store. An error is damage, or that of ctx.
-func (s *Store) load(ctx context.Context) (*readmodel.Model, error) {
-	model := readmodel.New()
+// loadModel returns a new model of the store. An error is damage, or from ctx.
+func (s *Store) loadModel(ctx context.Context) (*readmodel.Model, error) {
 	meta := s.Meta()
+	model := readmodel.New()
 	model.BeginBulk()
-	model.Load(nil, meta.Sequence) // what has been read may have left no state
-	if err := s.loadStates(ctx, model, meta.Sequence); err != nil {
+	model.Load(nil, meta.Sequence) // a stream may have been read that left no state
+	err := s.view(func(tx *bolt.Tx) error {
+		return loadStates(ctx, tx.Bucket(statesBucket).Cursor(), model, meta.Sequence)
+	})
+	if err != nil {
 		return nil, err
 	}
-	if is := model.Digest().String(); is != meta.Digest {
-		return nil, fmt.Errorf("the digest of the states is %s, not %s", is, meta.Digest)
+
+	if digest := model.Digest().String(); digest != meta.Digest {
+		return nil, fmt.Errorf("the digest of the states is %s, not %s", digest, meta.Digest)
 	}
 	model.EndBulk()
 	return model, nil
 }
 
-// chunkSize is how many states one goroutine decodes at once.
-const chunkSize = 256
+// batchSize is the number of states that are decoded at once.
+const batchSize = 4096
 
-// chunk is a part of the states, and then their records.
-type chunk struct {
-	keys    [][]byte
-	states  []State
-	records []readmodel.Record
-	decoded chan struct{} // closed once the records are there
-}
+// pair is a key and a value of the file. Their memory belongs to the transaction.
+type pair struct{ key, value []byte }
 
-// loadStates decodes and renders the states on all CPUs, and loads them in their order.
-func (s *Store) loadStates(ctx context.Context, model *readmodel.Model, checkpoint uint64) error {
-	group, ctx := errgroup.WithContext(ctx)
-	workers := runtime.GOMAXPROCS(0)
-	work, order := make(chan *chunk, workers), make(chan *chunk, 4*workers)
-
-	// One goroutine reads, and ends last: the memory of the keys and lines is that of its transaction.
-	read := make(chan error, 1)
-	used := make(chan struct{})
-	go func() {
-		read <- s.view(func(tx *bolt.Tx) error {
-			defer func() { <-used }()
-			defer close(order)
-			defer close(work)
-			return readChunks(ctx, tx.Bucket([]byte(statesBucket)), work, order)
-		})
-	}()
-
-	for range workers {
-		group.Go(func() error {
-			return fault.Catch(func() error { return decodeChunks(work) })
-		})
-	}
-	group.Go(func() error {
-		for c := range order {
-			select {
-			case <-c.decoded:
-				model.Load(c.records, checkpoint)
-			case <-ctx.Done():
-				return ctx.Err()
+// loadStates loads the states in their order. It loads one batch while all CPUs decode the next.
+func loadStates(ctx context.Context, cursor *bolt.Cursor, model *readmodel.Model, checkpoint uint64) error {
+	key, value := cursor.First()
+	var records []readmodel.Record
+	for key != nil || len(records) > 0 {
+		var batch []pair
+		for key != nil && len(batch) < batchSize {
+			last := pair{key, value}
+			batch = append(batch, last)
+			key, value = cursor.Next()
+			if key != nil && bytes.Compare(last.key, key) >= 0 { // also ends a walk in circles
+				return errors.New("keys are out of order")
 			}
 		}
-		return nil
-	})
-	err := group.Wait()
-	close(used)
-	if readErr := <-read; err == nil {
-		err = readErr
-	}
-	return err
-}
 
-// readChunks sends the states in chunks. A view total is in the chunk of its entry.
-func readChunks(ctx context.Context, states *bolt.Bucket, work, order chan<- *chunk) error {
-	next := &chunk{decoded: make(chan struct{})}
-	send := func() error {
-		for _, to := range []chan<- *chunk{work, order} {
-			select {
-			case to <- next:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
+		loaded := make(chan struct{})
+		go func() {
+			defer close(loaded)
+			model.Load(records, checkpoint)
+		}()
+		decoded, err := decodeBatch(batch)
+		<-loaded
+		if err := errors.Join(err, ctx.Err()); err != nil {
+			return err
 		}
-		next = &chunk{decoded: make(chan struct{})}
-		return nil
-	}
-
-	var last []byte
-	err := states.ForEach(func(key, stored []byte) error {
-		if bytes.Compare(last, key) >= 0 { // also ends a walk in circles
-			return errors.New("keys are out of order")
-		}
-		last = key
-		if len(next.keys) >= chunkSize && !isViews(key) {
-			if err := send(); err != nil {
-				return err
-			}
-		}
-		state, err := decode(stored)
-		next.keys, next.states = append(next.keys, key), append(next.states, state)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return send()
-}
-
-func decodeChunks(work <-chan *chunk) error {
-	renderer := readmodel.NewRenderer()
-	for c := range work {
-		for i, state := range c.states {
-			e, err := events.Decode(state.Line)
-			if err != nil {
-				return fmt.Errorf("%s: %w", masked(c.keys[i]), err)
-			}
-			if !bytes.Equal(keyOf(e.Data.Subject()), c.keys[i]) {
-				return fmt.Errorf("%s: the state of another subject", masked(c.keys[i]))
-			}
-			c.records = append(c.records, renderer.Render(state.Sequence, e.Data))
-		}
-		close(c.decoded)
+		records = decoded
 	}
 	return nil
 }
 
-// masked returns a key for an error, without the id of a donation.
-func masked(key []byte) string {
+// decodeBatch decodes and renders states on all CPUs.
+func decodeBatch(batch []pair) ([]readmodel.Record, error) {
+	records := make([]readmodel.Record, len(batch))
+	size := len(batch)/runtime.GOMAXPROCS(0) + 1
+	var group errgroup.Group
+	for from := 0; from < len(batch); from += size {
+		to := min(from+size, len(batch))
+		group.Go(func() error {
+			return fault.Catch(func() error { return decodeStates(batch[from:to], records[from:to]) })
+		})
+	}
+	return records, group.Wait()
+}
+
+func decodeStates(batch []pair, records []readmodel.Record) error {
+	renderer := readmodel.NewRenderer()
+	for i, stored := range batch {
+		state, err := decodeStored(stored.value)
+		if err != nil {
+			return fmt.Errorf("%s: %w", maskKey(stored.key), err)
+		}
+		e, err := events.Decode(state.Line)
+		if err != nil {
+			return fmt.Errorf("%s: %w", maskKey(stored.key), err)
+		}
+		if !bytes.Equal(keyOf(e.Data.Subject()), stored.key) {
+			return fmt.Errorf("%s: the state of another subject", maskKey(stored.key))
+		}
+		records[i] = renderer.Render(state.Sequence, e.Data)
+	}
+	return nil
+}
+
+// maskKey returns a key for an error, without the id of a donation.
+func maskKey(key []byte) string {
 	if bytes.HasPrefix(key, []byte(donationsPrefix)) {
 		return "a donation"
 	}

@@ -17,9 +17,6 @@ var ErrLocked = errors.New("is in use by another process")
 // removed: a lock on an unlinked file keeps no process out.
 const lockName = "registry.lock"
 
-// LockPath returns the path of the lock of a data directory.
-func LockPath(dir string) string { return filepath.Join(dir, lockName) }
-
 // DirLock is the lock on a data directory. The system also releases it when the process ends in any
 // way.
 type DirLock struct{ file *flock.Flock }
@@ -34,23 +31,26 @@ func LockDir(dir string) (*DirLock, error) {
 		}
 		return nil, lockError(dir, err)
 	}
-	path := LockPath(dir)
-	l := &DirLock{flock.New(path, flock.SetPermissions(0o600))}
-	switch locked, err := l.file.TryLock(); {
-	case err != nil:
+
+	path := filepath.Join(dir, lockName)
+	file := flock.New(path, flock.SetPermissions(0o600))
+	locked, err := file.TryLock()
+	if err != nil {
 		return nil, lockError(path, err)
-	case !locked:
+	}
+	if !locked {
 		return nil, fmt.Errorf("data directory %s %w", dir, ErrLocked)
 	}
-	return l, nil
+	return &DirLock{file}, nil
 }
 
 // lockError names the path once. Some errors of package os have a path, which may be another one.
 func lockError(path string, err error) error {
-	if of, ok := errors.AsType[*os.PathError](err); ok {
-		path, err = of.Path, of.Err
+	if pathError, ok := errors.AsType[*os.PathError](err); ok {
+		path = pathError.Path
+		err = pathError.Err
 	}
-	return fmt.Errorf("data directory %s: %w; %s", path, err, remedy(err))
+	return fmt.Errorf("data directory %s: %w; %s", path, err, findRemedy(err))
 }
 
 // Unlock releases the lock. It removes no file.

@@ -12,7 +12,7 @@ import (
 	"example.org/registry/events/stream"
 )
 
-// restorePart is how many states one transaction of a restore writes.
+// restorePart is the number of states that one transaction of a restore writes.
 const restorePart = 20_000
 
 // Restore makes a store at path from a snapshot, once it has read and checked all of it. A store that
@@ -22,27 +22,27 @@ func Restore(ctx context.Context, from io.Reader, path string) (h Header, err er
 	if err := removeIfThere(temporary); err != nil {
 		return h, err
 	}
-	s, err := openFile(temporary)
+	s, err := openStore(temporary)
 	if err != nil {
-		return h, fmt.Errorf("%w; %s", err, remedy(err))
+		return h, fmt.Errorf("%w; %s", err, findRemedy(err))
 	}
-	if h, err = s.fill(ctx, from); err == nil {
-		err = s.Close()
-	}
+
+	h, err = s.fillFrom(ctx, from)
+	err = errors.Join(err, s.Close())
 	if err == nil {
-		err = rename(temporary, path)
+		err = renameDurably(temporary, path)
 	}
 	if err != nil {
-		err = errors.Join(err, s.Close(), removeIfThere(temporary))
+		return h, errors.Join(err, removeIfThere(temporary))
 	}
-	return h, err
+	return h, nil
 }
 
-// fill saves the states of a snapshot. The first transactions leave a store that is not complete.
-func (s *Store) fill(ctx context.Context, from io.Reader) (h Header, err error) {
+// fillFrom saves the states of a snapshot. The first transactions leave a store that is not complete.
+func (s *Store) fillFrom(ctx context.Context, from io.Reader) (h Header, err error) {
 	part := Commit{States: map[events.Subject]State{}, Meta: s.Meta()}
-	err = Read(from, func(begun Header) error {
-		h = begun
+	err = Read(from, func(first Header) error {
+		h = first
 		return nil
 	}, func(sequence uint64, e events.Event) error {
 		line, err := EncodeState(e.Data)
@@ -53,6 +53,7 @@ func (s *Store) fill(ctx context.Context, from io.Reader) (h Header, err error) 
 		if len(part.States) < restorePart {
 			return nil
 		}
+
 		err = s.Save(part)
 		clear(part.States)
 		return err
@@ -60,6 +61,7 @@ func (s *Store) fill(ctx context.Context, from io.Reader) (h Header, err error) 
 	if err != nil {
 		return h, err
 	}
+
 	part.Meta = h.Meta
 	return h, s.Save(part)
 }
@@ -72,30 +74,31 @@ func Bootstrap(ctx context.Context, b *Bucket, id stream.Identity, path string, 
 	if err != nil {
 		return false, err
 	}
+
 	var unreadable error
 	for _, o := range all {
 		if o.Err == nil && !id.Related(o.Header.Identity) {
 			log.Info("passing over a snapshot of another registry", "name", o.Name)
 			continue
 		}
+
 		began := time.Now()
-		if err := b.restore(ctx, o, id, path); err != nil {
-			log.Warn("snapshot cannot be used; trying an older one", "name", o.Name, "error", err)
-			unreadable = errors.Join(unreadable, fmt.Errorf("%s: %w", o.Name, err))
-			if ctx.Err() != nil {
-				return false, context.Cause(ctx)
-			}
-			continue
+		err := b.restoreObject(ctx, o, path)
+		if err == nil {
+			log.Info("starting from a snapshot", "name", o.Name, "checkpoint", o.Header.Sequence, "digest", o.Header.Digest,
+				"took", time.Since(began).Round(time.Millisecond).String())
+			return true, nil
 		}
-		log.Info("starting from a snapshot", "name", o.Name, "checkpoint", o.Header.Sequence, "digest", o.Header.Digest,
-			"took", time.Since(began).Round(time.Millisecond).String())
-		return true, nil
+		log.Warn("snapshot cannot be used; trying an older one", "name", o.Name, "error", err)
+		unreadable = errors.Join(unreadable, fmt.Errorf("%s: %w", o.Name, err))
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
 	}
 	return false, unreadable
 }
 
-// restore restores one snapshot of the bucket.
-func (b *Bucket) restore(ctx context.Context, o Object, id stream.Identity, path string) error {
+func (b *Bucket) restoreObject(ctx context.Context, o Object, path string) error {
 	if o.Err != nil {
 		return o.Err
 	}
@@ -103,10 +106,6 @@ func (b *Bucket) restore(ctx context.Context, o Object, id stream.Identity, path
 	if err != nil {
 		return err
 	}
-	defer from.Close()
-	h, err := Restore(ctx, from, path)
-	if err == nil && !id.Related(h.Identity) {
-		err = errors.Join(errors.New("it is of another registry than its name in the bucket"), removeIfThere(path))
-	}
+	_, err = Restore(ctx, from, path)
 	return err
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
+
 	"example.org/registry/events"
 	"example.org/registry/events/stream"
 	"example.org/registry/readmodel"
@@ -81,6 +83,11 @@ func Write(ctx context.Context, s *Store, to io.Writer, begin func(Header)) (h H
 	return h, w.End()
 }
 
+// Pack returns a writer that packs for Unpack. Close ends the packed text.
+func Pack(to io.Writer) (io.WriteCloser, error) {
+	return zstd.NewWriter(to, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
+}
+
 // Writer writes a snapshot line by line.
 type Writer struct {
 	out    *bufio.Writer
@@ -92,11 +99,12 @@ func NewWriter(to io.Writer, h Header) (*Writer, error) {
 	if h.Follows == nil {
 		h.Follows = []string{} // JSON without null
 	}
-	w := &Writer{bufio.NewWriterSize(to, 64<<10), h}
 	line, err := encodeFrame(h, events.TypeSnapshotBegun, h)
 	if err != nil {
 		return nil, err
 	}
+
+	w := &Writer{bufio.NewWriterSize(to, 64<<10), h}
 	_, err = w.out.Write(line)
 	return w, err
 }
@@ -107,14 +115,13 @@ func (w *Writer) Add(s State) error {
 	if len(s.Line) == 0 || s.Line[0] != '{' {
 		return errors.New("a state is no event")
 	}
+
+	line := s.Line
 	if s.Sequence > 0 {
-		_, _ = w.out.WriteString(`{"sequence":"`) // the last write has the error of all
-		_, _ = w.out.WriteString(strconv.FormatUint(s.Sequence, 10))
-		_, _ = w.out.WriteString(`",`)
-		_, _ = w.out.Write(s.Line[1:])
-	} else {
-		_, _ = w.out.Write(s.Line)
+		_, _ = w.out.WriteString(`{"sequence":"` + strconv.FormatUint(s.Sequence, 10) + `",`) // the last write returns the error
+		line = line[1:]
 	}
+	_, _ = w.out.Write(line)
 	return w.out.WriteByte('\n')
 }
 
@@ -124,16 +131,21 @@ func (w *Writer) End() error {
 	if err != nil {
 		return err
 	}
-	_, _ = w.out.Write(line) // Flush has the error
+	_, _ = w.out.Write(line) // Flush returns the error
 	return w.out.Flush()
 }
 
-// ErrIncomplete means that a snapshot has no last line: whoever wrote it did not finish.
-var ErrIncomplete = errors.New("it is cut short: its last line is missing")
+var (
+	// ErrIncomplete means that a snapshot has no last line: its writer did not finish.
+	ErrIncomplete = errors.New("it is cut short: its last line is missing")
+
+	errNoSnapshot = errors.New("not a snapshot or export of the registry")
+)
 
 const (
 	maxSnapshotLine = events.MaxPayload + 16<<10 // a state with its sequence, or a first line
-	maxSnapshotMark = 64
+	maxMarks        = 64
+	maxNameLength   = 256 // of a stream and an epoch
 )
 
 // Read reads a snapshot, which may be packed, and is not trusted. It calls begin with the first line,
@@ -144,62 +156,71 @@ func Read(from io.Reader, begin func(Header) error, visit func(sequence uint64, 
 	if err != nil {
 		return err
 	}
+
 	r := reader{begin: begin, visit: visit}
 	err = ReadLines(text, maxSnapshotLine, func(number int, line []byte, err error) error {
 		if err == nil {
 			err = r.readLine(line)
 		}
-		if err != nil && r.begun {
+		if err != nil && r.phase != beforeFirst {
 			return fmt.Errorf("line %d: %w", number, err)
 		}
 		return err
 	})
-	switch {
-	case err != nil:
-		return err
-	case !r.begun:
+	if err == nil && r.phase == beforeFirst {
 		return errNoSnapshot
-	case !r.ended:
+	}
+	if err == nil && r.phase != afterLast {
 		return ErrIncomplete
 	}
-	return nil
+	return err
 }
 
-var errNoSnapshot = errors.New("not a snapshot or export of the registry")
+// readPhase says which lines of a snapshot come next.
+type readPhase int
+
+const (
+	beforeFirst readPhase = iota
+	amongStates
+	afterLast
+)
 
 // reader checks the lines of a snapshot.
 type reader struct {
 	begin func(Header) error
 	visit func(uint64, events.Event) error
 
-	begun, ended bool
-	header       Header
-	last         events.Subject
-	count        int
-	digest       readmodel.Digest
+	phase   readPhase
+	header  Header
+	lastKey []byte
+	count   int
+	digest  readmodel.Digest
 }
 
 func (r *reader) readLine(line []byte) error {
-	switch {
-	case r.ended:
+	switch r.phase {
+	case beforeFirst:
+		return r.readFirst(line)
+	case afterLast:
 		return errors.New("there is more after the last line")
-	case !r.begun:
-		return r.readBegin(line)
-	case IsFrame(line):
-		return r.readEnd(line)
+	}
+	if IsFrame(line) {
+		return r.readLast(line)
 	}
 	return r.readState(line)
 }
 
-func (r *reader) readBegin(line []byte) error {
-	var of frame[Header]
-	if err := json.Unmarshal(line, &of); err != nil || of.Type != events.TypeSnapshotBegun {
+func (r *reader) readFirst(line []byte) error {
+	var first frame[Header]
+	if err := json.Unmarshal(line, &first); err != nil || first.Type != events.TypeSnapshotBegun {
 		return errNoSnapshot
 	}
-	if err := checkHeader(of.Data); err != nil {
+	if err := checkHeader(first.Data); err != nil {
 		return err
 	}
-	r.header, r.begun = of.Data, true
+
+	r.header = first.Data
+	r.phase = amongStates
 	if len(r.header.Follows) == 0 {
 		r.header.Follows = nil
 	}
@@ -207,11 +228,11 @@ func (r *reader) readBegin(line []byte) error {
 }
 
 func checkHeader(h Header) error {
-	if h.Count < 0 || len(h.Marks) > maxSnapshotMark || len(h.Follows) > stream.MaxFollows || len(h.Digest) != len(readmodel.Digest{}.String()) {
+	if h.Count < 0 || len(h.Marks) > maxMarks || len(h.Follows) > stream.MaxFollows || len(h.Digest) != len(readmodel.Digest{}.String()) {
 		return errors.New("its first line is out of bounds")
 	}
 	for _, name := range append([]string{h.Stream, h.Epoch}, h.Follows...) {
-		if len(name) == 0 || len(name) > 256 || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		if name == "" || len(name) > maxNameLength || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
 			return errors.New("its first line names no stream and epoch")
 		}
 	}
@@ -219,47 +240,41 @@ func checkHeader(h Header) error {
 }
 
 func (r *reader) readState(line []byte) error {
-	var of struct {
-		Sequence string `json:"sequence"`
+	var extension struct {
+		Sequence uint64 `json:"sequence,string"`
 	}
-	if err := json.Unmarshal(line, &of); err != nil {
-		return err
-	}
-	sequence := uint64(0)
-	if of.Sequence != "" {
-		var err error
-		if sequence, err = strconv.ParseUint(of.Sequence, 10, 64); err != nil {
-			return errors.New("sequence: not a number")
-		}
+	if err := json.Unmarshal(line, &extension); err != nil {
+		return errors.New("sequence: not a number")
 	}
 	e, err := events.Decode(line)
 	if err != nil {
 		return err
 	}
 
-	subject := e.Data.Subject()
-	if r.count > 0 && compareSubjects(r.last, subject) >= 0 {
+	key := keyOf(e.Data.Subject())
+	if bytes.Compare(r.lastKey, key) >= 0 {
 		return errors.New("its subject is out of order")
 	}
 	if r.count++; r.count > r.header.Count {
 		return fmt.Errorf("more than the %d states of the first line", r.header.Count)
 	}
-	r.last = subject
+	r.lastKey = key
 	r.digest.Add(readmodel.StateDigest(e.Data))
-	return r.visit(sequence, e)
+	return r.visit(extension.Sequence, e)
 }
 
-func (r *reader) readEnd(line []byte) error {
-	var of frame[ending]
-	if err := json.Unmarshal(line, &of); err != nil || of.Type != events.TypeSnapshotEnded {
+func (r *reader) readLast(line []byte) error {
+	var last frame[ending]
+	if err := json.Unmarshal(line, &last); err != nil || last.Type != events.TypeSnapshotEnded {
 		return errors.New("a second first line")
 	}
-	if r.count != r.header.Count || of.Data.Count != r.count {
+	if r.count != r.header.Count || last.Data.Count != r.count {
 		return fmt.Errorf("%d states, not %d", r.count, r.header.Count)
 	}
-	if is := r.digest.String(); is != of.Data.Digest || is != r.header.Digest {
-		return fmt.Errorf("the digest of the states is %s, not %s", is, of.Data.Digest)
+	if digest := r.digest.String(); digest != last.Data.Digest || digest != r.header.Digest {
+		return fmt.Errorf("the digest of the states is %s, not %s", digest, last.Data.Digest)
 	}
-	r.ended = true
+
+	r.phase = afterLast
 	return nil
 }

@@ -107,7 +107,12 @@ func (s Stream) Message(ctx context.Context, sequence uint64) (Message, error) {
 
 // NextMessage returns the first message at or after a sequence, or ErrNoMessage.
 func (s Stream) NextMessage(ctx context.Context, sequence uint64) (Message, error) {
-	return s.getMessage(ctx, request{Sequence: sequence, Next: ">"})
+	return s.NextMessageOf(ctx, ">", sequence)
+}
+
+// NextMessageOf is NextMessage for the messages on a subject.
+func (s Stream) NextMessageOf(ctx context.Context, subject string, sequence uint64) (Message, error) {
+	return s.getMessage(ctx, request{Sequence: sequence, Next: subject})
 }
 
 // LastMessage returns the last message on a subject, or ErrNoMessage.
