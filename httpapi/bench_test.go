@@ -41,7 +41,7 @@ func many(n int) []events.Data {
 func busyAPI(b testing.TB, n int, mutate ...func(*Config)) *Public {
 	b.Helper()
 	m, r := readmodel.New(), readmodel.NewRenderer()
-	m.NameFeed(apitest.Epoch, false)
+	m.NameFeed(apitest.Epoch)
 	m.BeginBulk()
 	for i, d := range many(n) {
 		m.Apply([]readmodel.Record{r.Render(uint64(i+1), events.Revised(d, int64(i+1)))}, uint64(i+1))

@@ -38,8 +38,8 @@ func serveFeed(x *exchange) error {
 		return errNotReached
 	}
 	return x.sendJSON(feedCache, "", feedBody{
-		Epoch: view.Epoch(), Sequence: view.Sequence(), LastChange: view.LastChange(), AsOf: formatTime(x.asOf),
-		Entries: CountsOf(view), Digest: view.FeedDigest().String(),
+		Epoch: view.Epoch(), Sequence: view.Sequence(), LastChange: view.Feed().LastChange(), AsOf: formatTime(x.asOf),
+		Entries: CountsOf(view), Digest: view.Feed().Digest().String(),
 	})
 }
 
@@ -78,7 +78,7 @@ func serveChanges(x *exchange) error {
 
 	// A page that would be empty waits for a change, maybe for longer than the server lets an answer take.
 	x.waits = x.waits || q.wait > 0
-	if q.wait > 0 && view.LastChange() <= q.since {
+	if q.wait > 0 && view.Feed().LastChange() <= q.since {
 		if err := x.api.polls.await(x.c.Request.Context(), q); err != nil {
 			return err
 		}
@@ -88,10 +88,10 @@ func serveChanges(x *exchange) error {
 		}
 	}
 
-	if sent, err := x.sendKnown(feedCache, view.FeedTag()); sent || err != nil {
+	if sent, err := x.sendKnown(feedCache, view.Feed().Tag()); sent || err != nil {
 		return err
 	}
-	page := view.Feed(q.since, q.limit, readmodel.MaxFeedPage)
+	page := view.Feed().Page(q.since, q.limit, readmodel.MaxFeedPage)
 	body, err := x.makeBody(sizeOfFeed(&page) + len(page.Changes)*sizeOfChange)
 	if err != nil {
 		return err
@@ -152,7 +152,7 @@ type feedState struct {
 }
 
 func newFeedState(view *readmodel.View) *feedState {
-	return &feedState{view.Epoch(), view.LastChange(), make(chan struct{})}
+	return &feedState{view.Epoch(), view.Feed().LastChange(), make(chan struct{})}
 }
 
 const (
@@ -192,7 +192,7 @@ func (p *polls) watchChanges() {
 		view := p.reader.View()
 		seq = view.Sequence()
 		known := p.newest.Load()
-		if view.Epoch() != known.epoch || view.LastChange() != known.lastChange {
+		if view.Epoch() != known.epoch || view.Feed().LastChange() != known.lastChange {
 			p.newest.Store(newFeedState(view))
 			close(known.outdated)
 		}

@@ -144,7 +144,7 @@ func TestChangesAhead(t *testing.T) {
 		t.Errorf("%d %s", a.status, a.body)
 	}
 	ask(changesOf + "?since=" + apitest.Sequence(2))
-	f.model.NameFeed("other", false)
+	f.model.NameFeed("other")
 	f.apply(events.Delisting{Revision: 1, List: events.Scammers, EntryID: "s2"})
 	if a := <-answers; a.status != http.StatusGone {
 		t.Errorf("%d %s", a.status, a.body)
@@ -181,7 +181,7 @@ func TestLongPoll(t *testing.T) {
 		t.Errorf("after a second: %s", a.body)
 	}
 	poll(changesOf + "?wait=25&since=" + apitest.Sequence(2))
-	f.model.NameFeed("other", false)
+	f.model.NameFeed("other")
 	if a := <-answers; a.status != http.StatusGone {
 		t.Errorf("another stream: %d %s", a.status, a.body)
 	}

@@ -232,7 +232,7 @@ func testDiscordBot(t *testing.T, dir string, front *discordFront, address, node
 	front.breakDown(false)
 	expect(none, unchecked, known)
 
-	f.model.NameFeed("another", false) // the next request for changes is 410, so everyone is checked
+	f.model.NameFeed("another") // the next request for changes is 410, so everyone is checked
 	list(calm, true)
 	expect(warn, calm)
 

@@ -76,7 +76,7 @@ func ExampleNewPublic_changes() {
 
 func exampleServer() (*readmodel.Model, *httptest.Server, func(), error) {
 	model := readmodel.New()
-	model.NameFeed("example", false)
+	model.NameFeed("example")
 	public, err := httpapi.NewPublic(httpapi.Config{Health: &httpapi.Health{
 		Reader:    model,
 		Readiness: func() httpapi.Readiness { return httpapi.Readiness{Ready: true, AsOf: time.Now()} },

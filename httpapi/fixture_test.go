@@ -47,7 +47,7 @@ func serve(t testing.TB, mutate ...func(*Config)) *fixture {
 		log: &eventstest.Log{}, contract: newContract(t),
 	}
 	f.state.Store(&Readiness{Ready: true, AsOf: asOf()})
-	f.model.NameFeed(apitest.Epoch, false)
+	f.model.NameFeed(apitest.Epoch)
 	f.apply(apitest.People()...)
 	cfg := Config{
 		Health:   &Health{Reader: f.model, Readiness: func() Readiness { return *f.state.Load() }},

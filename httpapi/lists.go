@@ -169,7 +169,7 @@ func serveRanges(x *exchange) error {
 		return err
 	}
 	return x.sendJSON(checkCache, view.CheckTag(), rangesBody{
-		Version: readmodel.RangeVersion, Buckets: readmodel.NumRanges, Lines: view.RangeLines(), Entries: CountsOf(view),
+		Version: readmodel.RangeVersion, Buckets: readmodel.NumRanges, Lines: view.Ranges().NumLines(), Entries: CountsOf(view),
 	})
 }
 
@@ -189,10 +189,10 @@ func serveRange(x *exchange) error {
 
 	x.media = plainText
 	cache := policy{control: "public, s-maxage=30, no-transform", cdn: x.api.listCache.cdn, asIs: true}
-	if sent, err := x.sendKnown(cache, view.RangeTag(bucket)); sent || err != nil {
+	if sent, err := x.sendKnown(cache, view.Ranges().Tag(bucket)); sent || err != nil {
 		return err
 	}
-	return x.send(view.AppendRange(nil, bucket))
+	return x.send(view.Ranges().Append(nil, bucket))
 }
 
 // parseBucket reads the prefix of a range: three hexadecimal digits, not escaped, so that each range has one address in

@@ -20,14 +20,14 @@ type scan struct{ sequence uint64 }
 
 func (s scan) Search(ctx context.Context, v *readmodel.View, q readmodel.RankedQuery) (p readmodel.RankedPage, err error) {
 	p.Sequence = s.sequence
-	v.ShownRows(func(r *readmodel.Row) bool {
-		name, _, _ := r.Text()
+	for _, r := range shownRows(v) {
+		name, _ := r.Text()
 		e, _ := r.Public()
 		passes := (q.Status == readmodel.StatusAll || e.Verified == (q.Status == readmodel.StatusVerified)) &&
 			(q.Proofs != readmodel.ProofsWith || e.ProofsID != nil) && (q.Proofs != readmodel.ProofsPrivate || e.PrivateProofs)
 		at := strings.Index(strings.ToLower(name), strings.ToLower(q.Words))
 		if !passes || at < 0 {
-			return true
+			continue
 		}
 		list, _ := r.List().Index()
 		p.Facets[list]++
@@ -39,13 +39,21 @@ func (s scan) Search(ctx context.Context, v *readmodel.View, q readmodel.RankedQ
 					{Field: readmodel.InName, Start: start, End: start + len([]rune(q.Words))}}})
 			}
 		}
-		return true
-	})
+	}
 	if p.Total == 0 {
 		p.Suggestions = []string{"nitro", `"cudzysłów"`}
 	}
 	p.HasMore = q.Skip+len(p.Hits) < p.Total
 	return p, ctx.Err()
+}
+
+// shownRows returns the rows of all lists.
+func shownRows(v *readmodel.View) (rows []*readmodel.Row) {
+	for _, l := range events.Lists() {
+		page, _ := v.List(context.Background(), readmodel.ListQuery{List: l, Sort: readmodel.Oldest, Limit: 1 << 20})
+		rows = append(rows, page.Rows...)
+	}
+	return rows
 }
 
 // none is an index that has just been withdrawn.

@@ -92,7 +92,7 @@ func serveListPage(l events.List) handler {
 
 		page := site.ListPage{Query: q, AsOf: staleSince(x.asOf)}
 		err = x.search(isCostlyList(view, &q), func(ctx context.Context) (err error) {
-			page.Found, page.Totals, err = view.ListTotals(ctx, q)
+			page.Found, err = view.List(ctx, q)
 			return err
 		})
 		if err != nil {

@@ -406,7 +406,7 @@ func (p *Projector) nameFeed() {
 	if p.reading || p.meta.Rewound || p.cfg.Model.View().Lacking() > 0 {
 		name = ""
 	}
-	p.cfg.Model.NameFeed(name, false)
+	p.cfg.Model.NameFeed(name)
 }
 
 // poll asks for the stream's end. It ends the session if the stream is not the one that is read, if

@@ -1,14 +1,9 @@
 package readmodel
 
-import "iter"
+import "slices"
 
 // chunkLen is how many values one change copies: 4 KiB of pointers or numbers.
 const chunkLen = 512
-
-type chunk[T any] struct {
-	generation uint64 // of the cowSlice when the chunk was made
-	values     [chunkLen]T
-}
 
 // cowSlice holds one value for each slot. It is copied on write, chunk by chunk, so snapshots never
 // change. The zero value is empty. One goroutine owns a cowSlice; any may read a snapshot.
@@ -16,6 +11,11 @@ type cowSlice[T any] struct {
 	chunks     []*chunk[T]
 	generation uint64 // a chunk of an older one is shared with a snapshot
 	shared     bool   // the slice of chunks is shared, too
+}
+
+type chunk[T any] struct {
+	generation uint64 // of the cowSlice when the chunk was made
+	values     [chunkLen]T
 }
 
 // get returns the value of a slot, or the zero value if none was set.
@@ -28,12 +28,14 @@ func (s *cowSlice[T]) get(slot uint32) (v T) {
 
 func (s *cowSlice[T]) set(slot uint32, v T) {
 	if s.shared {
-		s.chunks, s.shared = append([]*chunk[T](nil), s.chunks...), false
+		s.chunks = slices.Clone(s.chunks)
+		s.shared = false
 	}
 	n := int(slot / chunkLen)
 	for len(s.chunks) <= n {
 		s.chunks = append(s.chunks, &chunk[T]{generation: s.generation})
 	}
+
 	if s.chunks[n].generation != s.generation {
 		own := *s.chunks[n]
 		own.generation = s.generation
@@ -48,17 +50,4 @@ func (s *cowSlice[T]) snapshot() cowSlice[T] {
 	s.generation++
 	s.shared = true
 	return cowSlice[T]{chunks: s.chunks}
-}
-
-// all yields the values of all slots, including those that were never set.
-func (s *cowSlice[T]) all() iter.Seq2[uint32, T] {
-	return func(yield func(uint32, T) bool) {
-		for n, c := range s.chunks {
-			for i, v := range c.values[:] {
-				if !yield(uint32(n*chunkLen+i), v) {
-					return
-				}
-			}
-		}
-	}
 }

@@ -6,7 +6,7 @@
 //
 //  1. The read model is a pure function of the greatest state of every subject (events.Compare)
 //     among those that were read. No clock, I/O or map order matters.
-//  2. A client sees one state: what a response has belongs together.
+//  2. A client sees one state: the parts of a response belong together.
 //  3. What is known never goes back. The checkpoint does only where the stream is not as it was read.
 //  4. A snapshot plus a replay of later events gives the state of a replay from the start.
 //  5. Queries do not wait for the stream, a disk, an index or another query, unless a client asks to
@@ -16,7 +16,7 @@
 //  7. Unknown is never clean: until the model has caught up, the response is 503.
 //  8. One bad event costs one event, within bounds of time, memory and output.
 //
-// Files: record.go, render.go, row.go (an event becomes a row); model.go, entries.go, tree.go, lacking.go (the
-// state, and the one place that links a row); view.go, list.go, search.go, check.go, similar.go, who.go,
-// ranges.go, feed.go (queries); blocks.go, indexer.go, package textblock (text index); ranking.go.
+// Files: render.go, record.go, row.go (an event becomes a row); model.go, state.go, orders.go (rows
+// become a state, and link is the one place that adds a row); view.go, list.go, check.go, who.go,
+// ranges.go, feed.go, ranking.go (queries); textindex.go, indexer.go, package textblock (text index).
 package readmodel

@@ -30,7 +30,7 @@ func newFolder() *folder {
 
 // fold asks v for a page and folds its JSON.
 func (f *folder) fold(t *rapid.T, v *View, limit, size int) {
-	page := v.Feed(f.at, limit, size)
+	page := v.Feed().Page(f.at, limit, size)
 	if page.Epoch != v.Epoch() || page.Since != f.at || page.UpToDate && page.Until != v.Sequence() ||
 		!page.UpToDate && len(page.Changes) == 0 || len(page.Changes) > limit {
 		t.Fatalf("since %d, limit %d, at %d: %+v", f.at, limit, v.Sequence(), page)
@@ -88,14 +88,14 @@ func digestOf(lists map[string]json.RawMessage) string {
 func TestFeedFolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := newPair()
-		p.model.NameFeed("e", false)
+		p.model.NameFeed("e")
 		client := newFolder()
 		views := []*View{p.model.View()}
 		for range rapid.IntRange(1, 8).Draw(t, "steps") {
 			switch rapid.IntRange(0, 4).Draw(t, "step") {
 			case 0:
 				p.restart(t)
-				p.model.NameFeed("e", false)
+				p.model.NameFeed("e")
 			case 1:
 				p.rebuild()
 			default:
@@ -125,15 +125,15 @@ func (f *folder) same(t *rapid.T, v *View) {
 	if !maps.EqualFunc(f.lists, want, func(a, b json.RawMessage) bool { return string(a) == string(b) }) {
 		t.Fatalf("at %d:\n got %s\nwant %s", f.at, f.lists, want)
 	}
-	if got := digestOf(f.lists); got != v.FeedDigest().String() {
-		t.Fatalf("digest %s, the server says %s", got, v.FeedDigest())
+	if got := digestOf(f.lists); got != v.Feed().Digest().String() {
+		t.Fatalf("digest %s, the server says %s", got, v.Feed().Digest())
 	}
 }
 
 // rebuild replays the log into a new model.
 func (p *pair) rebuild() {
 	m := New()
-	m.NameFeed(p.model.View().Epoch(), false)
+	m.NameFeed(p.model.View().Epoch())
 	m.BeginBulk()
 	for i, d := range p.log {
 		m.Apply([]Record{p.renderer.Render(uint64(i+1), d)}, uint64(i+1))
@@ -151,25 +151,25 @@ func TestFeedTag(t *testing.T) {
 			v := p.model.View()
 			p.rebuild()
 			again := p.model.View()
-			text := feedJSON(v.Feed(0, 1000, MaxFeedPage))
-			if other := feedJSON(again.Feed(0, 1000, MaxFeedPage)); text != other || v.FeedTag() != again.FeedTag() {
-				t.Fatalf("after a rebuild %s is\n%s\nnot\n%s", again.FeedTag(), other, text)
+			text := feedJSON(v.Feed().Page(0, 1000, MaxFeedPage))
+			if other := feedJSON(again.Feed().Page(0, 1000, MaxFeedPage)); text != other || v.Feed().Tag() != again.Feed().Tag() {
+				t.Fatalf("after a rebuild %s is\n%s\nnot\n%s", again.Feed().Tag(), other, text)
 			}
-			if v.LastChange() != again.LastChange() || v.LastChange() > v.Sequence() {
-				t.Fatalf("last change %d, after a rebuild %d", v.LastChange(), again.LastChange())
+			if v.Feed().LastChange() != again.Feed().LastChange() || v.Feed().LastChange() > v.Sequence() {
+				t.Fatalf("last change %d, after a rebuild %d", v.Feed().LastChange(), again.Feed().LastChange())
 			}
-			if old, known := tags[v.FeedTag()]; known && old != text {
-				t.Fatalf("tag %s is of\n%s\nand\n%s", v.FeedTag(), old, text)
+			if old, known := tags[v.Feed().Tag()]; known && old != text {
+				t.Fatalf("tag %s is of\n%s\nand\n%s", v.Feed().Tag(), old, text)
 			}
-			tags[v.FeedTag()] = text
+			tags[v.Feed().Tag()] = text
 		}
 	})
 	m := New()
-	none := m.View().FeedTag()
-	if m.NameFeed("other", false); m.View().FeedTag() == none || m.View().Epoch() != "other" {
+	none := m.View().Feed().Tag()
+	if m.NameFeed("other"); m.View().Feed().Tag() == none || m.View().Epoch() != "other" {
 		t.Error("streams share a tag")
 	}
-	if m.View().LastChange() != 0 {
+	if m.View().Feed().LastChange() != 0 {
 		t.Error("a change of nothing")
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"example.org/registry/readmodel/textblock"
 )
 
-// indexer decides when a block of the text index is made anew. A goroutine makes it, which takes 50 ms,
+// indexer decides when a block of the text index is rebuilt. A goroutine makes it, which takes 50 ms,
 // and puts it into the newest view; it ends when no block is due. So Apply waits for no block.
 // Model.writing guards all of it.
 type indexer struct {
-	limit  int           // number of marked slots that searches look at
+	limit  int           // number of marked slots that searches may read
 	forget time.Duration // a text that is gone leaves its block about so much later
 
 	running bool           // a goroutine makes blocks
@@ -57,44 +57,49 @@ func (m *Model) startIndexing() {
 	if x.closed {
 		return
 	}
-	worst, marked, all := m.mostMarked()
+
+	next, marked := m.nextBlock()
 	if marked > 0 && x.timer == nil {
 		x.timer = time.AfterFunc(x.forget, m.forgetTexts)
 	}
-	if _, isDue := x.next(worst, all); isDue && !x.running {
+	if next != nil && !x.running {
 		x.running = true
 		x.tasks.Go(m.makeBlocks)
 	}
 }
 
-// next returns the block to be made next, if one is due. all is the number of marked slots, and
-// worst the block with most of them.
-func (x *indexer) next(worst blockRef, all int) (next blockRef, isDue bool) {
-	if len(x.queue) > 0 {
-		return x.queue[0], true
-	}
-	return worst, all > x.limit
-}
-
-// mostMarked returns the block with most marked slots, their number, and the number of all.
-func (s *state) mostMarked() (worst blockRef, marked, all int) {
-	for list, l := range s.lists {
+// nextBlock returns the block to be made next, or nil if none is due, and the number of marked slots.
+func (m *Model) nextBlock() (next *blockRef, marked int) {
+	var worst blockRef
+	most := 0
+	for list, l := range m.lists {
 		for block := range l.texts.blocks {
 			n := l.texts.blocks[block].marked.count
-			if all += n; n > marked {
-				worst, marked = blockRef{list, block}, n
+			marked += n
+			if n > most {
+				most = n
+				worst = blockRef{list, block}
 			}
 		}
 	}
-	return worst, marked, all
+
+	if len(m.indexer.queue) > 0 {
+		return &m.indexer.queue[0], marked
+	}
+	if marked > m.indexer.limit {
+		return &worst, marked
+	}
+	return nil, marked
 }
 
 // forgetTexts has each block made that may have the text of an entry that is gone.
 func (m *Model) forgetTexts() {
 	m.writing.Lock()
 	defer m.writing.Unlock()
+
 	x := &m.indexer
-	x.timer, x.queue = nil, nil
+	x.timer = nil
+	x.queue = nil
 	for list, l := range m.lists {
 		for block := range l.texts.blocks {
 			if l.texts.blocks[block].marked.count > 0 {
@@ -110,15 +115,15 @@ func (m *Model) forgetTexts() {
 // makeBlocks makes blocks until none is due.
 func (m *Model) makeBlocks() {
 	for {
-		ref, l, ok := m.beginBlock()
-		if !ok {
+		ref, l := m.beginBlock()
+		if l == nil {
 			return
 		}
 		begun := time.Now()
-		index := textblock.New(l.texts.texts(ref.block, &l.rows))
+		index := textblock.New(l.blockTexts(ref.block))
 		m.finishBlock(ref, index)
 		if l.texts.blocks[ref.block].index == nil {
-			continue // the first one: until then, searches look at every row
+			continue // the first one: until then, searches read every row
 		}
 
 		// Take at most a third of a CPU.
@@ -129,35 +134,39 @@ func (m *Model) makeBlocks() {
 	}
 }
 
-// beginBlock returns the next block, and the list to make it of. If none is due, the goroutine ends.
-func (m *Model) beginBlock() (ref blockRef, l *list, ok bool) {
+// beginBlock returns the next block, and the list to make it of. If none is due, the list is nil and
+// the goroutine ends.
+func (m *Model) beginBlock() (ref blockRef, l *list) {
 	m.writing.Lock()
 	defer m.writing.Unlock()
+
 	x := &m.indexer
-	worst, _, all := m.mostMarked()
-	ref, isDue := x.next(worst, all)
-	if !isDue || x.closed || m.bulk {
+	next, _ := m.nextBlock()
+	if next == nil || x.closed || m.bulk {
 		x.running = false
-		return ref, nil, false
+		return ref, nil
 	}
 
+	ref = *next
 	if len(x.queue) > 0 {
 		x.queue = x.queue[1:]
 	}
 	m.updateTexts(ref.list, func(t *textBlocks) { t.begin(ref.block) })
-	return ref, m.View().lists[ref.list], true
+	return ref, m.View().lists[ref.list]
 }
 
 func (m *Model) finishBlock(ref blockRef, index *textblock.Block) {
 	m.writing.Lock()
 	defer m.writing.Unlock()
+
 	m.updateTexts(ref.list, func(t *textBlocks) { t.finish(ref.block, index) })
 }
 
-// updateTexts calls f with the blocks of a list, with the owner's and with those of a new view. The
+// updateTexts calls f with the blocks of a list, with the owner's and with those in a new view. The
 // caller holds m.writing.
 func (m *Model) updateTexts(list int, f func(*textBlocks)) {
 	f(&m.lists[list].texts)
+
 	v := *m.View()
 	l := *v.lists[list]
 	l.texts.blocks = slices.Clone(l.texts.blocks)

@@ -60,75 +60,62 @@ func (q *ListQuery) ByViews() bool { return q.Sort == Popular || q.Sort == Popul
 // Page is a part of a list with its context. Its rows belong to one view.
 type Page struct {
 	Rows    []*Row
-	Total   int  // matching entries on all pages
-	HasMore bool // whether a page follows
+	Total   int    // matching entries on all pages
+	HasMore bool   // whether a page follows
+	Totals  Totals // matching entries under each status
 }
+
+// Totals is how many entries match under each status. It ignores the status of the query; legit has no
+// Risk.
+type Totals struct{ All, Verified, Risk int }
 
 // List returns one page of a list. Its only error is ctx's: a search stops when its client has
 // disconnected.
-func (v *View) List(ctx context.Context, q ListQuery) (Page, error) { return v.listPage(ctx, &q, nil) }
-
-// Totals is how many entries match under each status.
-type Totals struct{ All, Verified, Risk int }
-
-// ListTotals is List, and counts the matches under each status, ignoring q's own; legit has no Risk.
-func (v *View) ListTotals(ctx context.Context, q ListQuery) (p Page, t Totals, err error) {
-	p, err = v.listPage(ctx, &q, &t)
-	return p, t, err
-}
-
-// listPage returns one page of a list, and counts the totals unless t is nil.
-func (v *View) listPage(ctx context.Context, q *ListQuery, t *Totals) (p Page, err error) {
+func (v *View) List(ctx context.Context, q ListQuery) (p Page, err error) {
 	if q.List.Trusted() {
 		q.Status = StatusVerified // legit shows no others
 	}
+
 	l := v.list(q.List)
 	counts := &l.counts
-	switch {
-	case q.ID != "":
-		rows := v.rowsWithID(q)
+	if q.ID != "" {
+		rows := v.rowsWithID(&q)
 		counts = countFilters(rows)
-		p = l.sortedPage(rows, q)
-	case q.Search != "":
-		found, err := v.matching(ctx, textQuery{listIndex(q.List), allText, fold(q.Search)})
+		p.Rows = l.sortedPage(rows, &q)
+	} else if q.Search != "" {
+		found, err := l.findText(ctx, fold(q.Search))
 		if err != nil {
 			return p, err
 		}
-		defer v.memory.bits.Put(found)
-		counts = l.countMatches(*found)
-		p = l.pageOf(*found, counts.count(q), q)
-	default:
-		p = l.page(nil, counts.count(q), q)
+		counts = l.countMatches(found)
+		p.Rows = l.matchesPage(found, counts.count(q.Status, q.Proofs), &q)
+	} else {
+		p.Rows = l.orderedPage(nil, counts.count(q.Status, q.Proofs), &q)
 	}
 
+	p.Totals = Totals{counts.count(StatusAll, q.Proofs), counts.count(StatusVerified, q.Proofs), counts.count(StatusRisk, q.Proofs)}
+	p.Total = counts.count(q.Status, q.Proofs)
 	p.HasMore = q.Skip+len(p.Rows) < p.Total
-	if t != nil {
-		under := *q
-		for status, n := range []*int{StatusAll: &t.All, StatusVerified: &t.Verified, StatusRisk: &t.Risk} {
-			under.Status = Status(status)
-			*n = counts.count(&under)
-		}
-	}
 	return p, nil
 }
 
 // rowsWithID returns the rows of q's list with exactly its chat id. There is seldom more than one.
 func (v *View) rowsWithID(q *ListQuery) (rows []*Row) {
-	v.withChatID(q.ID, func(r *Row) {
+	for r := range v.chats.find(q.ID) {
 		if r.List() == q.List {
 			rows = append(rows, r)
 		}
-	})
+	}
 	return rows
 }
 
 // filterCounts counts rows by filterBits: a total under any filter is a sum of some.
 type filterCounts [bitShown << 1]int32
 
-// count returns how many of the rows pass q's filters.
-func (c *filterCounts) count(q *ListQuery) (total int) {
+// count returns how many of the rows pass the filters.
+func (c *filterCounts) count(s Status, p Proofs) (total int) {
 	for f, n := range c {
-		if filterBits(f).match(q.Status, q.Proofs) {
+		if n != 0 && filterBits(f).match(s, p) {
 			total += int(n)
 		}
 	}
@@ -143,97 +130,88 @@ func countFilters(rows []*Row) *filterCounts {
 	return &c
 }
 
-// countMatches counts the rows in bits.
-func (l *list) countMatches(bits bitset) *filterCounts {
+// countMatches counts the rows in found.
+func (l *list) countMatches(found bitset) *filterCounts {
 	var c filterCounts
-	bits.each(func(slot uint32) { c[l.filters.get(slot)]++ })
+	found.each(func(slot uint32) { c[l.filters.get(slot)]++ })
 	return &c
 }
 
-// pageOf returns the page of q among the rows in bits, of which total pass q's filters. If these are
-// many, it walks the order until the page is full; if they are few, it sorts them.
-func (l *list) pageOf(bits bitset, total int, q *ListQuery) Page {
+// matchesPage returns the page of q among the rows in found, of which total pass q's filters. If these
+// are many, it walks the order until the page is full; if they are few, it sorts them.
+func (l *list) matchesPage(found bitset, total int, q *ListQuery) []*Row {
 	n := min(q.Limit, total-q.Skip)
 	if n <= 0 {
-		return Page{Total: total}
+		return nil
 	}
 
 	// Sorting a row costs about forty times as much as walking past one.
 	steps := (q.Skip + n) * l.orders[byTime].Len() / total
 	if steps < 40*total {
-		return l.page(bits, total, q)
+		return l.orderedPage(found, total, q)
 	}
 	rows := make([]*Row, 0, total)
-	bits.each(func(slot uint32) { rows = append(rows, l.rows.get(slot)) })
+	found.each(func(slot uint32) { rows = append(rows, l.rows.get(slot)) })
 	return l.sortedPage(rows, q)
 }
 
-// page walks q's order to its page, among the rows in bits, or all if that is nil. total of them pass
-// q's filters.
-func (l *list) page(bits bitset, total int, q *ListQuery) Page {
-	n, skip := min(q.Limit, total-q.Skip), q.Skip
+// orderedPage walks q's order to its page, among the rows in found, or all if that is nil. total of them
+// pass q's filters.
+func (l *list) orderedPage(found bitset, total int, q *ListQuery) []*Row {
+	n := min(q.Limit, total-q.Skip)
 	if n <= 0 {
-		return Page{Total: total}
+		return nil
 	}
-	p := Page{Rows: make([]*Row, 0, n), Total: total}
 	o, descending := q.Sort.order()
 	start := 0
-	if total == l.orders[o].Len() { // none is passed over
-		start, skip = skip, 0
+	skip := q.Skip
+	if total == l.orders[o].Len() { // no row is passed over
+		start = q.Skip
+		skip = 0
 	}
+
+	rows := make([]*Row, 0, n)
 	eachFrom(l.orders[o], start, descending, func(it item) bool {
-		if !it.class.match(q.Status, q.Proofs) || bits != nil && !bits.has(it.slot) {
+		if !it.class.match(q.Status, q.Proofs) || found != nil && !found.has(it.slot) {
 			return true
 		}
 		if skip > 0 {
 			skip--
 			return true
 		}
-		p.Rows = append(p.Rows, it.row)
-		return len(p.Rows) < n
+		rows = append(rows, it.row)
+		return len(rows) < n
 	})
-	return p
+	return rows
 }
 
 // sortedPage returns the page of q among rows, which it sorts.
-func (l *list) sortedPage(rows []*Row, q *ListQuery) Page {
-	rows = slices.DeleteFunc(rows, func(r *Row) bool { return !r.filter.match(q.Status, q.Proofs) })
+func (l *list) sortedPage(rows []*Row, q *ListQuery) []*Row {
 	o, descending := q.Sort.order()
-	items := make([]item, len(rows))
-	for i, r := range rows {
-		items[i] = itemOf(o.key(r, l.views.get(r.slot)), r)
+	items := make([]item, 0, len(rows))
+	for _, r := range rows {
+		if r.Passes(q.Status, q.Proofs) {
+			items = append(items, itemOf(o.key(r, l.views.get(r.slot)), r))
+		}
 	}
+
 	isLess := isLessByID
 	if o == byName {
 		isLess = isLessByName
 	}
 	slices.SortFunc(items, func(a, b item) int {
-		if descending {
-			a, b = b, a
-		}
-		if isLess(a, b) {
+		if isLess(a, b) != descending {
 			return -1
 		}
 		return 1
 	})
 
-	p := Page{Total: len(rows)}
+	page := make([]*Row, 0, q.Limit)
 	for _, it := range items[min(q.Skip, len(items)):min(q.Skip+q.Limit, len(items))] {
-		p.Rows = append(p.Rows, it.row)
+		page = append(page, it.row)
 	}
-	return p
+	return page
 }
-
-// order is the criterion by which a tree is sorted. Each order serves two sorts, read from either
-// end.
-type order uint8
-
-const (
-	byTime order = iota
-	byViews
-	byName
-	numOrders
-)
 
 func (s Sort) order() (o order, descending bool) {
 	switch s {
@@ -249,17 +227,5 @@ func (s Sort) order() (o order, descending bool) {
 		return byName, true
 	default:
 		return byTime, true
-	}
-}
-
-// key returns the number by which r, with a view total of views, is sorted first.
-func (o order) key(r *Row, views int64) uint64 {
-	switch o {
-	case byViews:
-		return uint64(views)
-	case byName:
-		return firstBytes(r.collation)
-	default:
-		return uint64(r.reported) ^ 1<<63 // sorts times before 1970 first
 	}
 }

@@ -2,6 +2,9 @@ package readmodel
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -13,10 +16,10 @@ import (
 type Model struct {
 	// Owned by the applier, who holds writing where it changes them.
 	state
-	unheld map[events.Subject]struct{} // the subjects of Lacking
-	bulk   bool
+	lackingSubjects map[events.Subject]struct{}
+	bulk            bool
 
-	// Shared. Who changes state or view holds writing: the owner, and the goroutine that indexes.
+	// Shared. Changes of state and view hold writing: those of the owner, and of the indexer's goroutine.
 	writing sync.Mutex
 	indexer indexer
 	view    atomic.Pointer[View]
@@ -27,7 +30,7 @@ type Model struct {
 
 // New makes an empty model. Its view has sequence 0.
 func New() *Model {
-	m := &Model{state: newState(), unheld: map[events.Subject]struct{}{}, indexer: newIndexer(), next: make(chan struct{})}
+	m := &Model{state: newState(), lackingSubjects: map[events.Subject]struct{}{}, indexer: newIndexer(), next: make(chan struct{})}
 	m.view.Store(&View{})
 	m.publish()
 	return m
@@ -38,21 +41,13 @@ func (m *Model) View() *View { return m.view.Load() }
 
 // Loss is a record that is not true, since a known state is greater (events/CONTRACT.md#revisions).
 type Loss struct {
-	Record *Record // one of those that were applied
+	Record *Record // one of the applied records
 	Known  int64   // revision of the known state
 
 	// Conflict: the known state has the same revision.
 	Conflict bool
-	// Unheeded: the record is a removal of what is shown, and still is.
+	// Unheeded: the record is a removal of a subject that is shown, and still is.
 	Unheeded bool
-}
-
-func newLoss(r *Record, k *known) Loss {
-	return Loss{
-		Record: r, Known: k.Revision,
-		Conflict: k.Revision == r.Revision,
-		Unheeded: k.Revision > r.Revision && k.shown && r.Removed,
-	}
 }
 
 // Apply updates the state with records, moves the checkpoint, and publishes and returns the next view.
@@ -60,23 +55,30 @@ func newLoss(r *Record, k *known) Loss {
 // the records that did not win. Apply does not change records, so a store may read them at the same
 // time.
 //
-// A record of sequence 0 is known from elsewhere: the stream is not known to hold its state, until a
-// message with it comes (Lacking).
+// A record of sequence 0 is known from elsewhere: its subject is lacking in the stream until a message
+// with the state comes.
 //
 // The checkpoint never goes back (promise 3): Apply ignores an older one. In bulk Apply publishes
 // nothing and returns the old view.
 func (m *Model) Apply(records []Record, checkpoint uint64) (v *View, lost []Loss) {
 	m.writing.Lock()
 	defer m.writing.Unlock()
+
 	for i := range records {
 		r := &records[i]
-		k := m.apply(r)
-		switch {
-		case k != nil:
-			lost = append(lost, newLoss(r, k))
-		case r.Sequence > 0:
-			delete(m.unheld, r.Subject)
-		case m.sequenceOf(r.Subject) == 0:
+		if winner := m.apply(r); winner != nil {
+			lost = append(lost, Loss{
+				Record: r, Known: winner.Revision,
+				Conflict: winner.Revision == r.Revision,
+				Unheeded: winner.Revision > r.Revision && winner.shown && r.Removed,
+			})
+			continue
+		}
+
+		// Does the stream hold the state?
+		if r.Sequence > 0 {
+			delete(m.lackingSubjects, r.Subject)
+		} else if m.known(r.Subject).sequence == 0 {
 			m.addLacking(r.Subject)
 		}
 	}
@@ -102,23 +104,26 @@ func (m *Model) Load(records []Record, checkpoint uint64) {
 func (m *Model) BeginBulk() {
 	m.writing.Lock()
 	defer m.writing.Unlock()
+
 	m.bulk = true
 }
 
-// EndBulk publishes what was applied since BeginBulk.
+// EndBulk publishes the changes since BeginBulk.
 func (m *Model) EndBulk() *View {
 	m.writing.Lock()
 	defer m.writing.Unlock()
+
 	m.bulk = false
 	return m.publish()
 }
 
 // publish makes the next view and wakes all goroutines waiting for one. The caller holds m.writing.
 func (m *Model) publish() *View {
-	m.lacking = len(m.unheld)
+	m.numLacking = len(m.lackingSubjects)
 	v := &View{m.snapshot(&m.View().state)}
 	m.view.Store(v)
 	m.startIndexing()
+
 	if m.waiting.Load() > 0 {
 		m.mu.Lock()
 		close(m.next)
@@ -132,13 +137,16 @@ func (m *Model) publish() *View {
 func (m *Model) Await(ctx context.Context, seq uint64) (*View, error) {
 	m.waiting.Add(1)
 	defer m.waiting.Add(-1)
+
 	for {
+		// Take the channel before the view: the next view closes it.
 		m.mu.Lock()
 		next := m.next
 		m.mu.Unlock()
 		if v := m.View(); v.sequence >= seq {
 			return v, nil
 		}
+
 		select {
 		case <-next:
 		case <-ctx.Done():
@@ -152,4 +160,60 @@ func (m *Model) Digest() Digest { return m.digest }
 
 // Known returns the greatest revision that is known of a subject, or 0. The owner may call it, and
 // other goroutines while nothing is applied.
-func (m *Model) Known(k events.Subject) int64 { return m.revision(k) }
+func (m *Model) Known(k events.Subject) int64 { return m.known(k).Revision }
+
+// A model knows more than its stream if the stream was rewound, or lost messages, or if a state came
+// from elsewhere. Such a state has sequence 0, and its subject is lacking.
+
+// Lacking returns the subjects whose state is known, and is not known to be in the stream, in no
+// particular order. The same goroutines as for Known may call it.
+func (m *Model) Lacking() []events.Subject { return slices.Collect(maps.Keys(m.lackingSubjects)) }
+
+func (m *Model) addLacking(k events.Subject) {
+	k.ID = strings.Clone(k.ID) // may be a part of a longer string
+	m.lackingSubjects[k] = struct{}{}
+}
+
+// Lack records that the stream does not hold the states of some subjects, and publishes that. Only
+// the owner may call it, and not in bulk.
+func (m *Model) Lack(subjects []events.Subject) {
+	m.writing.Lock()
+	defer m.writing.Unlock()
+
+	m.lack(subjects)
+}
+
+// Rewind sets the checkpoint back, for a stream that has other messages after it than those that were
+// read. All states stay; subjects whose state was read after it are lacking until it is read again. The
+// feed has no name until NameFeed. Only the owner may call it, and not in bulk.
+func (m *Model) Rewind(checkpoint uint64) {
+	m.writing.Lock()
+	defer m.writing.Unlock()
+
+	m.sequence = checkpoint
+	m.epoch = ""
+	m.lack(m.subjectsAfter(checkpoint))
+}
+
+func (m *Model) lack(subjects []events.Subject) {
+	for _, k := range subjects {
+		m.addLacking(k)
+		m.setSequence(k, 0)
+	}
+	m.publish()
+}
+
+// NameFeed names the feed after the stream that the model's sequences belong to, and publishes it.
+// Without a name there is no feed. Only the owner may call it.
+func (m *Model) NameFeed(epoch string) {
+	m.writing.Lock()
+	defer m.writing.Unlock()
+
+	if epoch == m.epoch {
+		return
+	}
+	m.epoch = epoch
+	if !m.bulk {
+		m.publish()
+	}
+}

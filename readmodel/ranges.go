@@ -5,15 +5,22 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 
 	"example.org/registry/events"
 )
 
-// A range is the chat ids whose hash begins with the same twelve bits (httpapi/CONTRACT.md#ranges).
-// A client queries a range to look up an id without revealing it. The tree of chat ids is ordered
-// by that hash, so a range is a contiguous part of it.
+// Ranges finds shown rows by their chat id, and lists the ids by range (httpapi/CONTRACT.md#ranges). A
+// range is the chat ids that have a hash with the same first twelve bits. A client queries a range to look
+// up an id without revealing it.
+type Ranges struct {
+	rows    rowIndex        // by the hash of the chat id
+	counts  cowSlice[int32] // number of ids of each range
+	lines   int             // of every range
+	changed bool            // since lines was set
+}
 
 const (
 	// RangeVersion is the prefix that chat ids are hashed with for ranges. Clients use the same.
@@ -21,7 +28,8 @@ const (
 	// NumRanges is how many ranges there are.
 	NumRanges = 1 << rangeBits
 
-	rangeBits = 12
+	rangeBits  = 12
+	rangeShift = 64 - rangeBits
 	// rangeSuffix is the number of hexadecimal digits on a line of a range, which follow those of
 	// the range.
 	rangeSuffix = 26
@@ -40,9 +48,119 @@ func chatKey(id string) uint64 {
 	return binary.BigEndian.Uint64(hash[:])
 }
 
+func newRanges() Ranges { return Ranges{rows: newRowIndex(), changed: true} }
+
+func (x *Ranges) add(r *Row) {
+	if !x.has(r) {
+		x.count(r.chatKey, 1)
+	}
+	x.rows.add(r.chatKey, r)
+}
+
+func (x *Ranges) remove(r *Row) {
+	x.rows.remove(r.chatKey, r)
+	if !x.has(r) {
+		x.count(r.chatKey, -1)
+	}
+}
+
+// has reports whether a row has the chat id of r.
+func (x *Ranges) has(r *Row) bool {
+	for other := range x.rows.find(r.chatKey) {
+		if other.chat == r.chat {
+			return true
+		}
+	}
+	return false
+}
+
+func (x *Ranges) count(key uint64, n int32) {
+	number := uint32(key >> rangeShift)
+	x.counts.set(number, x.counts.get(number)+n)
+	x.changed = true
+}
+
+// snapshot returns a copy for a view.
+func (x *Ranges) snapshot() Ranges {
+	if x.changed {
+		most := int32(0)
+		for number := range uint32(NumRanges) {
+			most = max(most, x.counts.get(number))
+		}
+		x.lines = rangeLines(int(most))
+		x.changed = false
+	}
+	return Ranges{rows: x.rows.snapshot(), counts: x.counts.snapshot(), lines: x.lines}
+}
+
+// rangeLines returns the smallest of 32, 48, 64, 96, 128, 192 … that is at least most.
+func rangeLines(most int) int {
+	n := minLines
+	for most > n+n/2 {
+		n *= 2
+	}
+	if most > n {
+		return n + n/2
+	}
+	return n
+}
+
+// find yields the rows that have exactly this chat id.
+func (x *Ranges) find(id string) iter.Seq[*Row] {
+	return func(yield func(*Row) bool) {
+		for r := range x.rows.find(chatKey(id)) {
+			if r.chat == id && !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+// NumLines returns how many lines every range has.
+func (x *Ranges) NumLines() int { return x.lines }
+
+// Tag returns a tag of the text that Append appends, 32 hexadecimal digits. Like ListTag it is equal
+// wherever the content is equal.
+func (x *Ranges) Tag(number int) string {
+	sum := sha256.Sum256(x.Append(nil, number))
+	return contentTag("range", Digest(sum[:len(Digest{})]))
+}
+
+// Append appends the lines of a range, from 0 to NumRanges-1, in order: one for each shown chat id, and
+// filler lines, so that all ranges are equally long. A line is the suffix of a hash, a colon, the listedAs
+// of the id in two hexadecimal digits, and a line feed. A filler's hash is of another text than any id's,
+// so it matches no id.
+func (x *Ranges) Append(dst []byte, number int) []byte {
+	listed := map[string]listedAs{}
+	for r := range x.rows.withPrefix(uint64(number)<<rangeShift, rangeBits) {
+		listed[r.chat] |= r.listedAs()
+	}
+
+	lines := make([]string, 0, x.lines)
+	for id, as := range listed {
+		hash := hashChatID(id)
+		digits := hex.EncodeToString(hash[:])
+		lines = append(lines, fmt.Sprintf("%s:%02x\n", digits[rangeBits/4:][:rangeSuffix], as))
+	}
+
+	pad := fmt.Appendf(nil, "%03xpad", number)
+	for i := 0; len(lines) < x.lines; i++ {
+		hash := sha256.Sum256(strconv.AppendInt(pad, int64(i), 10))
+		lines = append(lines, hex.EncodeToString(hash[:])[:rangeSuffix]+":00\n")
+	}
+
+	slices.Sort(lines)
+	for _, line := range lines {
+		dst = append(dst, line...)
+	}
+	return dst
+}
+
 // listedAs has a bit for each way in which lists show an id: verified and not verified for scammers
 // and for servers, and one for legit.
 type listedAs byte
+
+const _ = uint(4 - events.NumLists) // more lists do not fit into listedAs, nor into listBits
 
 // listedAs returns the bit that the row, which is shown, adds for its chat id.
 func (r *Row) listedAs() listedAs {
@@ -52,118 +170,3 @@ func (r *Row) listedAs() listedAs {
 	}
 	return bit
 }
-
-// ranges counts the shown chat ids of each range.
-type ranges struct {
-	ids     cowSlice[int32]
-	lines   int  // of every range
-	changed bool // since lines was set
-}
-
-// add adds n to the number of ids of the range that has a hash.
-func (x *ranges) add(hash uint64, n int32) {
-	at := uint32(hash >> (64 - rangeBits))
-	x.ids.set(at, x.ids.get(at)+n)
-	x.changed = true
-}
-
-// snapshot returns a copy for a view.
-func (x *ranges) snapshot() ranges {
-	if x.changed || x.lines == 0 {
-		most := int32(0)
-		for _, ids := range x.ids.all() {
-			most = max(most, ids)
-		}
-		x.lines, x.changed = rangeLines(int(most)), false
-	}
-	return ranges{ids: x.ids.snapshot(), lines: x.lines}
-}
-
-// hasChatID reports whether a shown row has the chat id of r.
-func (s *state) hasChatID(r *Row) (has bool) {
-	s.eachWith(s.chats, r.chatKey, func(other *Row) bool {
-		has = other.chat == r.chat
-		return !has
-	})
-	return has
-}
-
-// withChatID calls f with every shown row that has exactly this chat id.
-func (v *View) withChatID(id string, f func(r *Row)) {
-	v.eachWith(v.chats, chatKey(id), func(r *Row) bool {
-		if r.chat == id {
-			f(r)
-		}
-		return true
-	})
-}
-
-// manyRows is how many rows of a chat id make a lookup as long as a text search.
-const manyRows = 1000
-
-// ManyWithID reports whether so many entries have this chat id that a lookup of it takes as long as a
-// text search.
-func (v *View) ManyWithID(id string) bool {
-	n := 0
-	v.eachWith(v.chats, chatKey(id), func(*Row) bool { n++; return n < manyRows })
-	return n >= manyRows
-}
-
-// rangeLines returns the smallest of 32, 48, 64, 96, 128, 192 … that is at least most.
-func rangeLines(most int) int {
-	for n := minLines; ; n *= 2 {
-		switch {
-		case most <= n:
-			return n
-		case most <= n+n/2:
-			return n + n/2
-		}
-	}
-}
-
-// RangeLines returns how many lines every range of the view has.
-func (v *View) RangeLines() int { return v.ranges.lines }
-
-// RangeTag returns a tag of the text that AppendRange appends, 32 hexadecimal digits. Like ListTag
-// it is equal wherever the content is equal.
-func (v *View) RangeTag(n int) string {
-	sum := sha256.Sum256(v.AppendRange(nil, n))
-	return contentTag("range", Digest(sum[:len(Digest{})]))
-}
-
-// AppendRange appends the lines of range n, from 0 to NumRanges-1, in order: one for each shown
-// chat id, and filler lines, so that all ranges are equally long. A line is the suffix of a hash, a
-// colon, the listedAs of the id in two hexadecimal digits, and a line feed. A filler's hash is of another
-// text than any id's, so it matches no id.
-func (v *View) AppendRange(dst []byte, n int) []byte {
-	listed := map[string]listedAs{}
-	low := uint64(n) << (64 - rangeBits)
-	v.chats.Ascend(low, func(ref uint64) bool {
-		if ref>>(64-rangeBits) != uint64(n) {
-			return false
-		}
-		r := v.rowAt(ref)
-		listed[r.chat] |= r.listedAs()
-		return true
-	})
-	lines := make([]string, 0, v.ranges.lines)
-	var digits [2 * sha256.Size]byte
-	for id, as := range listed {
-		hash := hashChatID(id)
-		hex.Encode(digits[:], hash[:])
-		lines = append(lines, string(digits[rangeBits/4:][:rangeSuffix])+":"+hex.EncodeToString([]byte{byte(as)})+"\n")
-	}
-	pad := fmt.Appendf(nil, "%03xpad", n)
-	for i := 0; len(lines) < v.ranges.lines; i++ {
-		hash := sha256.Sum256(strconv.AppendInt(pad, int64(i), 10))
-		hex.Encode(digits[:], hash[:])
-		lines = append(lines, string(digits[:rangeSuffix])+":00\n")
-	}
-	slices.Sort(lines)
-	for _, line := range lines {
-		dst = append(dst, line...)
-	}
-	return dst
-}
-
-const _ = uint(4 - events.NumLists) // more lists do not fit into listedAs

@@ -20,7 +20,7 @@ func rangeSays(t rapid.TB, v *View, id string) byte {
 	sum := sha256.Sum256([]byte("registry-id-v1\n" + id))
 	digits := hex.EncodeToString(sum[:])
 	n, _ := strconv.ParseUint(digits[:3], 16, 12)
-	body := string(v.AppendRange(nil, int(n)))
+	body := string(v.Ranges().Append(nil, int(n)))
 	last, lines, found := "", 0, byte(0)
 	for line := range strings.Lines(body) {
 		if len(line) != 30 || line[26] != ':' || line <= last {
@@ -36,8 +36,8 @@ func rangeSays(t rapid.TB, v *View, id string) byte {
 			found = byte(bits)
 		}
 	}
-	if lines != v.RangeLines() || len(body) != 30*lines {
-		t.Fatalf("range %s has %d lines, want %d", digits[:3], lines, v.RangeLines())
+	if lines != v.Ranges().NumLines() || len(body) != 30*lines {
+		t.Fatalf("range %s has %d lines, want %d", digits[:3], lines, v.Ranges().NumLines())
 	}
 	return found
 }
@@ -84,11 +84,11 @@ func TestRangesAreChecks(t *testing.T) {
 					t.Fatalf("%q: %02x, a check says %02x", id, got, want)
 				}
 				n := int(chatKey(id) >> (64 - rangeBits))
-				body := v.AppendRange(nil, n)
-				if !bytes.Equal(body, again.AppendRange(nil, n)) || v.RangeTag(n) != again.RangeTag(n) {
+				body := v.Ranges().Append(nil, n)
+				if !bytes.Equal(body, again.Ranges().Append(nil, n)) || v.Ranges().Tag(n) != again.Ranges().Tag(n) {
 					t.Fatalf("range %03x is another one after a rebuild", n)
 				}
-				now := [2]string{string(body), v.RangeTag(n)}
+				now := [2]string{string(body), v.Ranges().Tag(n)}
 				if was, known := before[n]; known && (was[0] == now[0]) != (was[1] == now[1]) {
 					t.Fatalf("range %03x: tags %s and %s, bodies\n%s\n%s", n, was[1], now[1], was[0], now[0])
 				}
@@ -119,15 +119,15 @@ func TestRangeLines(t *testing.T) {
 		if i >= 32 {
 			want = 48
 		}
-		if v.RangeLines() != want || len(v.AppendRange(nil, 7)) != 30*want || len(v.AppendRange(nil, 8)) != 30*want || rangeSays(t, v, id) != 0x08 {
-			t.Fatalf("%d ids: %d lines, want %d", i+1, v.RangeLines(), want)
+		if v.Ranges().NumLines() != want || len(v.Ranges().Append(nil, 7)) != 30*want || len(v.Ranges().Append(nil, 8)) != 30*want || rangeSays(t, v, id) != 0x08 {
+			t.Fatalf("%d ids: %d lines, want %d", i+1, v.Ranges().NumLines(), want)
 		}
 	}
 	for i, id := range crowd[:20] {
 		seq := uint64(100 + i)
 		m.Apply([]Record{r.Render(seq, events.Delisting{Revision: 1, List: events.Servers, EntryID: "e" + id})}, seq)
 	}
-	if n := m.View().RangeLines(); n != 32 {
+	if n := m.View().Ranges().NumLines(); n != 32 {
 		t.Errorf("after 20 were delisted: %d lines, want 32", n)
 	}
 }
@@ -135,7 +135,7 @@ func TestRangeLines(t *testing.T) {
 // A range as the contract shows it.
 func TestRangeOfNobody(t *testing.T) {
 	sum := sha256.Sum256([]byte("abcpad0"))
-	if filler := hex.EncodeToString(sum[:])[:26] + ":00\n"; !strings.Contains(string(New().View().AppendRange(nil, 0xabc)), filler) {
+	if filler := hex.EncodeToString(sum[:])[:26] + ":00\n"; !strings.Contains(string(New().View().Ranges().Append(nil, 0xabc)), filler) {
 		t.Errorf("no line %q", filler)
 	}
 }
@@ -149,6 +149,6 @@ func BenchmarkRange(b *testing.B) {
 	}
 	v := m.EndBulk()
 	for b.Loop() {
-		v.AppendRange(nil, 7)
+		v.Ranges().Append(nil, 7)
 	}
 }

@@ -12,10 +12,6 @@ import (
 	"example.org/registry/events"
 )
 
-// RenderVersion is the version of Markdown, collation, folding, look-alike keys and the public JSON. A
-// change of one of them raises it, so that no client keeps a response of an older program.
-const RenderVersion uint32 = 9
-
 // Record is the new rendered state of one subject: the argument of Apply. It never changes.
 type Record struct {
 	Subject  events.Subject
@@ -38,7 +34,7 @@ func (r *Record) rank() events.Rank {
 	return events.Rank{Revision: r.Revision, Removal: r.Removed, Hash: r.hash}
 }
 
-// newRow returns a row of its own for a model: that of an entry, or a tombstone.
+// newRow returns a row of its own for a model: the row of an entry, or a tombstone.
 func (r *Record) newRow() *Row {
 	if r.Removed {
 		return &Row{
@@ -48,14 +44,6 @@ func (r *Record) newRow() *Row {
 	}
 	row := *r.row
 	return &row
-}
-
-// StateDigest returns the digest of d.
-func StateDigest(d events.Data) Digest { return Digest(events.RankOf(d).Hash) }
-
-// contentDigest returns the digest of canonical data without its revision, which is its last member.
-func contentDigest(k events.Subject, state []byte) Digest {
-	return hashState(k.String(), state[:bytes.LastIndexByte(state, ',')])
 }
 
 // listIndex returns the position of l in events.Lists. Only these lists reach the model.
@@ -71,6 +59,9 @@ func listIndex(l events.List) int {
 // state. It does not depend on the order of events, on rendering or on sequences. So two models of
 // the same content have the same digest, however they were built.
 type Digest [16]byte
+
+// StateDigest returns the digest of d.
+func StateDigest(d events.Data) Digest { return Digest(events.RankOf(d).Hash) }
 
 // String returns d in 32 hexadecimal digits.
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
@@ -97,19 +88,22 @@ func (d *Digest) set(hi, lo uint64) {
 	binary.BigEndian.PutUint64(d[8:], lo)
 }
 
-// hashState returns the digest of one subject: of its name, a newline (which no subject has), and
-// its state. The hash is cryptographic, so that no author of an entry can choose its digest.
-func hashState(subject string, state []byte) Digest {
-	var buf [1024]byte
-	b := append(buf[:0], subject...)
-	b = append(b, '\n')
-	b = append(b, state...)
-	sum := sha256.Sum256(b)
-	return Digest(sum[:16])
+// contentDigest returns the digest of canonical data without its revision, which is its last member.
+func contentDigest(k events.Subject, canonical []byte) Digest {
+	return hashContent(k, canonical[:bytes.LastIndexByte(canonical, ',')])
 }
 
-// viewsDigest returns the digest of a view total.
+// viewsDigest returns the digest of a view total without its revision.
 func viewsDigest(k events.Subject, views int64) Digest {
-	var buf [20]byte
-	return hashState(k.String(), strconv.AppendInt(buf[:0], views, 10))
+	var room [20]byte
+	return hashContent(k, strconv.AppendInt(room[:0], views, 10))
+}
+
+// hashContent hashes the name of a subject, a newline (which no subject has), and its content. The hash
+// is cryptographic, so that no author of an entry can choose its digest.
+func hashContent(k events.Subject, content []byte) Digest {
+	var room [1024]byte
+	b := append(append(room[:0], k.String()...), '\n')
+	sum := sha256.Sum256(append(b, content...))
+	return Digest(sum[:len(Digest{})])
 }

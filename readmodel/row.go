@@ -14,8 +14,8 @@ import (
 	"example.org/registry/readmodel/reason"
 )
 
-// Row is one entry in the catalog, encoded once per change. It never changes; any goroutine may
-// read it. All its texts are parts of one string.
+// Row is one entry, encoded once per change. It never changes; any goroutine may read it. All its texts
+// are parts of one string.
 type Row struct {
 	json      string // as lists and checks show it
 	id, chat  string // chat: the chat id
@@ -23,7 +23,7 @@ type Row struct {
 	// text is folded name, chat id and reason, each after a newline but the first. No folded text
 	// has one, so no search matches across two.
 	text   string
-	names  string         // of text: name and chat id, which is all that a check reads
+	names  string         // of text: name and chat id, the only texts that a check reads
 	folded string         // of text: the name
 	keys   lookalike.Keys // of the name
 
@@ -48,28 +48,35 @@ func (r *Row) ID() string { return r.id }
 func (r *Row) ChatID() string { return r.chat }
 
 // Name returns the name of the entry.
-func (r *Row) Name() string {
-	json := r.json[len(jsonStart)+len(r.id)+len(`","name":`):]
-	return unquoted(json[:strings.Index(json, `,"id":"`)])
-}
+func (r *Row) Name() string { return r.between(`,"name":`, `,"id":"`) }
 
-// ReportID returns the number of the report. It ends the public JSON.
+// ReportID returns the number of the report.
 func (r *Row) ReportID() string {
-	json := r.JSON()
-	return unquoted(json[strings.LastIndex(json, `,"reportId":"`)+len(`,"reportId":`) : len(json)-1])
+	last := strings.LastIndex(r.json, `,"reportId":"`) + len(`,"reportId":`)
+	return unquote(r.json[last : len(r.json)-1])
 }
 
-// unquoted returns the text of a JSON string written by appendString.
-func unquoted(quoted string) string {
+// Text returns the texts in which ranked search finds a Match: the name, and the reason as a visitor
+// sees it. They are not folded.
+func (r *Row) Text() (name, text string) {
+	return r.Name(), reason.Text(r.between(`,"descHtml":`, `,"verified":`))
+}
+
+// between returns the text of the JSON string between two parts of the JSON that no string has, since it
+// escapes their quotes.
+func (r *Row) between(before, after string) string {
+	start := strings.Index(r.json, before) + len(before)
+	size := strings.Index(r.json[start:], after)
+	return unquote(r.json[start : start+size])
+}
+
+// unquote returns the text of a JSON string written by appendString.
+func unquote(quoted string) string {
 	if strings.IndexByte(quoted, '\\') < 0 {
 		return quoted[1 : len(quoted)-1]
 	}
 	text, _ := jsontext.AppendUnquote(nil, quoted)
 	return string(text)
-}
-
-func (r *Row) stateRank() events.Rank {
-	return events.Rank{Revision: r.revision, Removal: r.removed, Hash: r.hash}
 }
 
 // Reported returns when the entry was reported.
@@ -81,16 +88,19 @@ func (r *Row) Verified() bool { return r.filter&bitVerified != 0 }
 // List returns the row's list.
 func (r *Row) List() events.List { return events.Lists()[r.list] }
 
-// Text returns the texts in which ranked search finds a Match: the name, and the reason as a visitor
-// sees it. They are not folded.
-func (r *Row) Text() (name, text string, err error) {
-	p, err := r.Public()
-	return p.Name, reason.Text(p.DescHTML), err
-}
+// Passes reports whether the row's list shows it and it passes the filters.
+func (r *Row) Passes(s Status, p Proofs) bool { return r.filter.match(s, p) }
 
-// Folded returns the texts that exact search compares: name and chat id, separated by a newline,
-// and the reason.
-func (r *Row) Folded() (names, reason string) { return r.names, r.text[len(r.names)+1:] }
+// EntryTag returns a tag of the public content of r, 32 hexadecimal digits. Like ListTag it is
+// equal wherever the content is equal. It does not depend on view totals.
+func (r *Row) EntryTag() string { return contentTag("entry", r.digest) }
+
+// shown reports whether the list shows the row.
+func (r *Row) shown() bool { return r.filter&bitShown != 0 }
+
+func (r *Row) rank() events.Rank {
+	return events.Rank{Revision: r.revision, Removal: r.removed, Hash: r.hash}
+}
 
 func (r *Row) foldedChat() string { return r.names[len(r.folded)+1:] }
 
@@ -138,35 +148,42 @@ func newRow(b []byte, e *events.Entry, rec *Record, from *rendering) (*Row, []by
 	}
 
 	// Most keys equal the folded name.
-	shape, folded := from.keys.Shape, from.keys.Folded
+	shape := from.keys.Shape
 	if shape == from.name {
 		shape = ""
 	}
+	folded := from.keys.Folded
 	if folded == from.keys.Shape {
 		folded = ""
 	}
+
+	// Write all texts one after the other, and cut them out of one string.
 	b = append(append(b, e.ChatID...), from.collation...)
 	b = append(append(b, from.name...), '\n')
 	b = append(append(b, from.chat...), '\n')
 	b = append(append(append(b, from.reason...), shape...), folded...)
 	b = appendPublic(b, e, from.descHTML)
-
 	rest := string(b)
-	cut := func(size int) (text string) {
-		text, rest = rest[:size], rest[size:]
+	cut := func(size int) string {
+		text := rest[:size]
+		rest = rest[size:]
 		return text
 	}
-	r.chat, r.collation = cut(len(e.ChatID)), cut(len(from.collation))
+	r.chat = cut(len(e.ChatID))
+	r.collation = cut(len(from.collation))
 	r.text = cut(len(from.name) + len(from.chat) + len(from.reason) + 2)
-	r.folded, r.names = r.text[:len(from.name)], r.text[:len(from.name)+1+len(from.chat)]
+	r.folded = r.text[:len(from.name)]
+	r.names = r.text[:len(from.name)+1+len(from.chat)]
 	r.keys = lookalike.Keys{Shape: cut(len(shape)), Folded: cut(len(folded))}
+	r.json = rest
+	r.id = rest[len(jsonStart):][:len(e.EntryID)]
+
 	if from.keys.Shape == from.name {
 		r.keys.Shape = r.folded
 	}
 	if from.keys.Folded == from.keys.Shape {
 		r.keys.Folded = r.keys.Shape
 	}
-	r.json, r.id = rest, rest[len(jsonStart):][:len(e.EntryID)]
 	return r, b
 }
 
@@ -198,7 +215,7 @@ func appendString(b []byte, s string) []byte {
 	return b
 }
 
-// filterBits has the properties of an entry that the filters of a list test.
+// filterBits has the properties of an entry that the filters of a list test. The zero value is no entry.
 type filterBits uint8
 
 const (
@@ -208,8 +225,7 @@ const (
 	bitShown               // shown by its list: legit shows verified entries only
 )
 
-func filterOf(e *events.Entry) filterBits {
-	var f filterBits
+func filterOf(e *events.Entry) (f filterBits) {
 	if e.Verified {
 		f |= bitVerified
 	}
@@ -219,22 +235,13 @@ func filterOf(e *events.Entry) filterBits {
 	if e.Proofs.Private {
 		f |= bitPrivate
 	}
-	return f.in(listIndex(e.List))
-}
-
-// in returns f with the bit that depends on the list.
-func (f filterBits) in(list int) filterBits {
-	if !events.Lists()[list].Trusted() || f&bitVerified != 0 {
-		return f | bitShown
+	if e.Verified || !e.List.Trusted() {
+		f |= bitShown
 	}
-	return f &^ bitShown
+	return f
 }
 
-// shown reports whether the list shows the row.
-func (r *Row) shown() bool { return r.filter&bitShown != 0 }
-
-// match reports whether an entry with these bits passes the filters. The zero value, no entry,
-// never does.
+// match reports whether an entry with these bits is shown and passes the filters.
 func (f filterBits) match(s Status, p Proofs) bool {
 	return f&bitShown != 0 && f.hasStatus(s) && f.hasProofs(p)
 }

@@ -139,12 +139,12 @@ func someRow(r *rand.Rand, v *readmodel.View) *readmodel.Row {
 }
 
 func nameOf(row *readmodel.Row) string {
-	names, _ := row.Folded()
-	return strings.Split(names, "\n")[0]
+	name, _ := readmodel.FoldedTexts(row)
+	return name
 }
 
 func sixLetters(r *rand.Rand, row *readmodel.Row) string {
-	_, reason := row.Folded()
+	_, reason := readmodel.FoldedTexts(row)
 	text := []rune(reason)
 	at := r.IntN(len(text) - 6)
 	return strings.TrimSpace(string(text[at : at+6])) // as parameters are

@@ -25,24 +25,19 @@ func newSimilarQuery(search, needle string) *similarQuery {
 // minKeyLen is the minimum number of code points of a key for a similar name.
 const minKeyLen = 3
 
-// isPossible reports whether the search can have similar or imitated names. Digits alone are an id,
-// and no name looks like an id.
-func (q *similarQuery) isPossible() bool {
-	return strings.ContainsFunc(q.needle, func(r rune) bool { return !unicode.IsDigit(r) })
-}
-
-// queries returns what finds all rows of a list that may be similar or imitated, and a few more.
+// queries returns the queries for all rows of a list that may be similar or imitated, and a few more.
+// Digits alone are an id, and no name looks like an id.
 func (q *similarQuery) queries(list int) (all []textQuery) {
-	if !q.isPossible() {
+	if !strings.ContainsFunc(q.needle, func(r rune) bool { return !unicode.IsDigit(r) }) {
 		return nil
 	}
+
+	isTrusted := events.Lists()[list].Trusted()
 	add := func(key string, codePoints int) {
-		switch {
-		case codePoints == 0:
-		case events.Lists()[list].Trusted():
-			all = append(all, textQuery{list, keyText, "\n" + key + "\n"}) // only equal names are imitated
-		case codePoints >= minKeyLen:
-			all = append(all, textQuery{list, keyText, key})
+		if isTrusted && codePoints > 0 {
+			all = append(all, textQuery{keyText, "\n" + key + "\n"}) // only equal names are imitated
+		} else if codePoints >= minKeyLen {
+			all = append(all, textQuery{keyText, key})
 		}
 	}
 	add(q.keys.Shape, q.shape)
@@ -62,9 +57,8 @@ const (
 // rank returns how similar the name of r is, or noRank if it is not, or if it matches literally. An
 // entry of legit is imitated, or it is not.
 func (q *similarQuery) rank(r *Row) int {
-	name := r.keys
 	if r.List().Trusted() {
-		if name.Alike(q.keys) && !strings.Contains(r.folded, q.needle) {
+		if r.keys.Alike(q.keys) && !strings.Contains(r.folded, q.needle) {
 			return similarEqual
 		}
 		return noRank
@@ -73,7 +67,7 @@ func (q *similarQuery) rank(r *Row) int {
 	if strings.Contains(r.names, q.needle) {
 		return noRank
 	}
-	rank := min(keyRank(name.Shape, q.keys.Shape, q.shape), keyRank(name.Folded, q.keys.Folded, q.folded))
+	rank := min(keyRank(r.keys.Shape, q.keys.Shape, q.shape), keyRank(r.keys.Folded, q.keys.Folded, q.folded))
 	if rank != similarEqual && !r.Verified() {
 		return noRank // unverified entries are similar only if a key is equal
 	}
@@ -82,16 +76,18 @@ func (q *similarQuery) rank(r *Row) int {
 
 // keyRank compares a key of a name with the same key of a search, which has n code points.
 func keyRank(name, search string, n int) int {
-	switch at := strings.Index(name, search); {
-	case at < 0 || n < minKeyLen:
+	i := strings.Index(name, search)
+	if i < 0 || n < minKeyLen {
 		return noRank
-	case len(name) == len(search):
-		return similarEqual
-	case 2*n < utf8.RuneCountInString(name):
-		return noRank
-	case at == 0:
-		return similarStarts
-	default:
-		return similarContains
 	}
+	if len(name) == len(search) {
+		return similarEqual
+	}
+	if 2*n < utf8.RuneCountInString(name) {
+		return noRank
+	}
+	if i == 0 {
+		return similarStarts
+	}
+	return similarContains
 }

@@ -301,7 +301,7 @@ var readTwinLikeness = sync.OnceValue(func() *twinSimilar {
 })
 
 func lines(file, form string) (found [][]string) {
-	text, err := os.ReadFile(filepath.Join("lookalike", "testdata", file))
+	text, err := os.ReadFile(filepath.Join("lookalike", "unicode", file))
 	if err != nil {
 		panic(err)
 	}

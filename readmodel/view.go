@@ -9,19 +9,23 @@ import (
 )
 
 // View is one state of the whole read model. It never changes: any number of goroutines may read it
-// at any time, and everything read from one View is consistent (promise 2). List and Check answer
+// at any time, and everything read from one View is consistent (promise 2). List, Check and Who answer
 // from it.
 type View struct{ state }
 
 // Sequence returns the checkpoint of the view.
 func (v *View) Sequence() uint64 { return v.sequence }
 
+// Epoch names the feed: it is the name of the stream that the view's sequences belong to. It is empty
+// while there is no feed.
+func (v *View) Epoch() string { return v.epoch }
+
 // Digest identifies the content of the view.
 func (v *View) Digest() Digest { return v.digest }
 
 // NumEntries returns how many entries the list shows without a filter.
 func (v *View) NumEntries(l events.List) int {
-	return v.list(l).counts.count(&ListQuery{})
+	return v.list(l).counts.count(StatusAll, ProofsAll)
 }
 
 // Total returns how many entries all lists show.
@@ -35,6 +39,9 @@ func (v *View) Total() (n int) {
 // NumSubjects returns how many subjects have a state: entries and donations, removed ones included,
 // and view totals. The stream has a message for each.
 func (v *View) NumSubjects() int { return v.subjects }
+
+// Lacking returns how many subjects have a state that the stream is not known to hold.
+func (v *View) Lacking() int { return v.numLacking }
 
 // Tombstones returns how many entries were delisted and have not been listed again.
 func (v *View) Tombstones(l events.List) int { return v.list(l).tombstones }
@@ -55,21 +62,20 @@ func (v *View) Entry(l events.List, id string) *Row {
 	return nil
 }
 
-// ShownRows calls f with every row that its list shows, list by list and in the order of slots, until
-// f returns false.
-func (v *View) ShownRows(f func(*Row) bool) {
-	for _, l := range v.lists {
-		for _, r := range l.rows.all() {
-			if r != nil && !f(r) {
-				return
-			}
+// manyRows is how many rows of a chat id make a lookup as long as a text search.
+const manyRows = 1000
+
+// ManyWithID reports whether so many entries have this chat id that a lookup of it takes as long as a
+// text search.
+func (v *View) ManyWithID(id string) bool {
+	n := 0
+	for range v.chats.find(id) {
+		if n++; n == manyRows {
+			return true
 		}
 	}
+	return false
 }
-
-// EntryTag returns a tag of the public content of r, 32 hexadecimal digits. Like ListTag it is
-// equal wherever the content is equal. It does not depend on view totals.
-func (r *Row) EntryTag() string { return contentTag("entry", r.digest) }
 
 // ListTag returns a tag of the content that the response to q depends on, 32 hexadecimal digits. It
 // is equal wherever that content is equal (httpapi/CONTRACT.md#caching). Of q it depends only on
@@ -84,22 +90,23 @@ func (v *View) ListTag(q *ListQuery) string {
 // CheckTag returns a tag of the content of all lists without view totals.
 func (v *View) CheckTag() string { return v.checkTag }
 
-// AnswerVersion is the version of everything in a response that RenderVersion does not cover: the
-// envelope of a list, the members of a check, which entries are found and their order. Tags depend
-// on it, so that no client keeps a response of an older program. TestAnswerVersion of httpapi fails
-// if it has to be raised.
-const AnswerVersion = 3
+// Feed returns the changes of all entries.
+func (v *View) Feed() Feed { return Feed{v.feed, v.feedDigest, v.epoch, v.sequence} }
 
-// contentTag hashes the inputs of a response: the content, the rendering and the kind of the
-// response.
-func contentTag(what string, digests ...Digest) string {
-	b := binary.BigEndian.AppendUint32([]byte(what+"\n"), RenderVersion)
-	b = binary.BigEndian.AppendUint32(b, AnswerVersion)
+// Ranges returns the shown chat ids in their ranges.
+func (v *View) Ranges() *Ranges { return &v.chats }
+
+// AnswerVersion is the version of all that a response depends on besides the content: the rendering of
+// entries, the envelope, which entries are found and their order. Tags depend on it, so that no client
+// keeps a response of an older program. TestAnswerVersion of httpapi fails if it has to be raised.
+const AnswerVersion = 4
+
+// contentTag hashes the inputs of a response: its kind and the content.
+func contentTag(kind string, digests ...Digest) string {
+	b := binary.BigEndian.AppendUint32([]byte(kind+"\n"), AnswerVersion)
 	for _, d := range digests {
 		b = append(b, d[:]...)
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:16])
 }
-
-func (v *View) list(l events.List) *list { return v.lists[listIndex(l)] }

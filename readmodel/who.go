@@ -10,7 +10,7 @@ import (
 	"example.org/registry/readmodel/lookalike"
 )
 
-// Question is what a person check looks up, all at once. The members of an [Answer] correspond to its
+// Question is the list of all lookups of a person check. The members of an [Answer] correspond to its
 // members, one by one.
 type Question struct {
 	IDs      []string         // chat ids, exact
@@ -36,91 +36,75 @@ const (
 
 // Who answers a question. It reads no text and waits for no index. Its only error is ctx's.
 func (v *View) Who(ctx context.Context, q *Question) (a Answer, err error) {
-	a = Answer{
-		IDs: make([][]*Row, len(q.IDs)), Numbers: make([][]*Row, len(q.Numbers)),
-		Literals: make([][]*Row, len(q.Literals)), Cores: make([][]*Row, len(q.Cores)),
-	}
-	for i, id := range q.IDs {
+	for _, id := range q.IDs {
 		var found people
-		v.withChatID(id, found.add)
-		a.IDs[i] = found.rows()
+		for r := range v.chats.find(id) {
+			found.add(r)
+		}
+		a.IDs = append(a.IDs, found.rows())
 	}
-	for i, number := range q.Numbers {
-		a.Numbers[i] = v.withNumber(number)
+
+	for _, number := range q.Numbers {
+		var found []*Row
+		for _, l := range events.Lists() {
+			if r := v.Entry(l, number); r != nil {
+				found = append(found, r)
+			}
+		}
+		a.Numbers = append(a.Numbers, v.names.appendReports(found, number))
 	}
-	names, left := &v.names, maxAllNamesakes
-	for i, literal := range q.Literals {
+
+	literals := namesakes{names: &v.names, left: maxAllNamesakes}
+	for _, literal := range q.Literals {
 		var found people
-		ok := v.findNamed(names.literalHash(literal), &left, func(r *Row) {
+		literals.read(v.names.hashLiteral(literal), func(r *Row) {
 			if lookalike.Literal(r.Name()) == literal {
 				found.add(r)
 			}
 		})
-		a.Literals[i], a.MoreLiterals = found.rows(), a.MoreLiterals || !ok
+		a.Literals = append(a.Literals, found.rows())
 	}
-	left = maxAllNamesakes
+
+	cores := namesakes{names: &v.names, left: maxAllNamesakes}
 	for i, core := range q.Cores {
 		if i%256 == 0 && ctx.Err() != nil {
 			return Answer{}, ctx.Err()
 		}
-		var found people
-		add := func(r *Row) {
-			if core.Alike(r.keys.Joined()) || slices.ContainsFunc(lookalike.Cores(r.Name()), core.Alike) {
-				found.add(r)
-			}
-		}
-		ok := core.Shape == "" || v.findNamed(names.alikeHash(core.Shape), &left, add)
-		if core.Folded != "" && core.Folded != core.Shape {
-			ok = v.findNamed(names.alikeHash(core.Folded), &left, add) && ok
-		}
-		a.Cores[i], a.MoreCores = found.rows(), a.MoreCores || !ok
+		a.Cores = append(a.Cores, cores.readAlike(core))
 	}
+	a.MoreLiterals = literals.more
+	a.MoreCores = cores.more
 	return a, ctx.Err()
 }
 
-// withNumber returns the entries with this entry id, or with this report number in any case.
-func (v *View) withNumber(number string) (found []*Row) {
-	for _, l := range events.Lists() {
-		if r := v.Entry(l, number); r != nil {
-			found = append(found, r)
-		}
-	}
-	v.eachWith(v.names.refs, v.names.reportHash(number), func(r *Row) bool {
-		if strings.EqualFold(r.ReportID(), number) && !slices.Contains(found, r) {
-			found = append(found, r)
-		}
-		return len(found) < MaxGroup
-	})
-	return found
-}
-
-// names finds shown rows by the hash of their literal name, of what a person could take their name for,
-// and of the number of their report.
+// names finds shown rows by the hash of their literal name, of the cores of their name, and of the number
+// of their report.
 type names struct {
-	alike, literal, reports maphash.Seed // random, so that no publisher can choose names that collide
-	refs                    *refs
+	alike, literal, report maphash.Seed // random, so that no publisher can choose names that collide
+	rows                   rowIndex
 }
 
 func newNames() names {
-	return names{alike: maphash.MakeSeed(), literal: maphash.MakeSeed(), reports: maphash.MakeSeed(), refs: &refs{}}
+	return names{alike: maphash.MakeSeed(), literal: maphash.MakeSeed(), report: maphash.MakeSeed(), rows: newRowIndex()}
 }
 
-func (x *names) link(r *Row) {
+func (x *names) add(r *Row) {
 	for _, hash := range x.hashes(r) {
-		x.refs.Insert(refOf(hash, r))
+		x.rows.add(hash, r)
 	}
 }
 
-func (x *names) unlink(r *Row) {
+func (x *names) remove(r *Row) {
 	for _, hash := range x.hashes(r) {
-		x.refs.Delete(refOf(hash, r))
+		x.rows.remove(hash, r)
 	}
 }
 
 // hashes returns the hashes under which r is found, some of them twice.
 func (x *names) hashes(r *Row) (all []uint64) {
 	name := r.Name()
-	all = append(make([]uint64, 0, 8), x.reportHash(r.ReportID()), x.literalHash(lookalike.Literal(name)))
+	all = append(make([]uint64, 0, 8), x.hashReport(r.ReportID()), x.hashLiteral(lookalike.Literal(name)))
+
 	cores := []lookalike.Keys{r.keys.Joined()}
 	if strings.ContainsFunc(name, isDecoration) || strings.ContainsFunc(r.folded, isDecoration) {
 		cores = append(cores, lookalike.Cores(name)...)
@@ -128,7 +112,7 @@ func (x *names) hashes(r *Row) (all []uint64) {
 	for _, core := range cores {
 		for _, key := range [...]string{core.Shape, core.Folded} {
 			if key != "" {
-				all = append(all, x.alikeHash(key))
+				all = append(all, x.hashAlike(key))
 			}
 		}
 	}
@@ -138,55 +122,80 @@ func (x *names) hashes(r *Row) (all []uint64) {
 // isDecoration reports whether r, in a name or a folded name, may make a core of the name differ from its
 // joined keys.
 func isDecoration(r rune) bool {
-	return r != ' ' && (!lookalike.IsWordly(r) || lookalike.Invisible(r))
+	return r != ' ' && (!lookalike.IsWordly(r) || lookalike.IsInvisible(r))
 }
 
-func (x *names) alikeHash(key string) uint64       { return maphash.String(x.alike, key) }
-func (x *names) literalHash(literal string) uint64 { return maphash.String(x.literal, literal) }
-func (x *names) reportHash(number string) uint64 {
-	return maphash.String(x.reports, strings.ToLower(number))
+func (x *names) hashAlike(key string) uint64       { return maphash.String(x.alike, key) }
+func (x *names) hashLiteral(literal string) uint64 { return maphash.String(x.literal, literal) }
+func (x *names) hashReport(number string) uint64 {
+	return maphash.String(x.report, strings.ToLower(number))
 }
 
-// findNamed calls f with the rows that have a hash, at most maxNamesakes and left, and reports whether
-// that is all. It counts them off left.
-func (v *View) findNamed(hash uint64, left *int, f func(*Row)) bool {
-	read, all := min(*left, maxNamesakes), true
-	v.eachWith(v.names.refs, hash, func(r *Row) bool {
-		if read--; read < 0 {
-			all = false
-			return false
+// appendReports appends the rows with this report number in any case, up to MaxGroup rows.
+func (x *names) appendReports(found []*Row, number string) []*Row {
+	for r := range x.rows.find(x.hashReport(number)) {
+		if strings.EqualFold(r.ReportID(), number) && !slices.Contains(found, r) {
+			found = append(found, r)
 		}
-		*left--
-		f(r)
-		return true
-	})
-	return all
-}
-
-// people holds the entries found, by list and verification, at most MaxGroup of each. It is nil until
-// the first one.
-type people struct{ found *[events.NumLists][2][]*Row }
-
-func (p *people) add(r *Row) {
-	if p.found == nil {
-		p.found = new([events.NumLists][2][]*Row)
-	}
-	of := &p.found[r.list][0]
-	if !r.Verified() {
-		of = &p.found[r.list][1]
-	}
-	*of = keepNewest(*of, r)
-}
-
-// rows returns the entries found.
-func (p *people) rows() (found []*Row) {
-	if p.found == nil {
-		return nil
-	}
-	for _, list := range p.found {
-		for _, rows := range list {
-			found = append(found, rows...)
+		if len(found) >= MaxGroup {
+			break
 		}
 	}
 	return found
+}
+
+// namesakes reads the rows of several names within bounds.
+type namesakes struct {
+	names *names
+	left  int  // number of rows that may be read
+	more  bool // a name has more rows than were read
+}
+
+// read calls f with the rows that have a hash.
+func (n *namesakes) read(hash uint64, f func(*Row)) {
+	limit := min(n.left, maxNamesakes)
+	for r := range n.names.rows.find(hash) {
+		if limit == 0 {
+			n.more = true
+			return
+		}
+		limit--
+		n.left--
+		f(r)
+	}
+}
+
+// readAlike returns the entries that have a name with the same core.
+func (n *namesakes) readAlike(core lookalike.Keys) []*Row {
+	var found people
+	add := func(r *Row) {
+		if core.Alike(r.keys.Joined()) || slices.ContainsFunc(lookalike.Cores(r.Name()), core.Alike) {
+			found.add(r)
+		}
+	}
+	if core.Shape != "" {
+		n.read(n.names.hashAlike(core.Shape), add)
+	}
+	if core.Folded != "" && core.Folded != core.Shape {
+		n.read(n.names.hashAlike(core.Folded), add)
+	}
+	return found.rows()
+}
+
+// people holds the entries found, by list and verification, at most MaxGroup of each.
+type people [events.NumLists][2][]*Row
+
+func (p *people) add(r *Row) {
+	status := 0
+	if !r.Verified() {
+		status = 1
+	}
+	p[r.list][status] = keepNewest(p[r.list][status], r)
+}
+
+func (p *people) rows() (all []*Row) {
+	for _, list := range p {
+		all = append(append(all, list[0]...), list[1]...)
+	}
+	return all
 }

@@ -107,7 +107,9 @@ func TestEveryEdgeIsFound(t *testing.T) {
 	byCore := func(core lookalike.Keys) map[string]bool {
 		ids := map[string]bool{}
 		for _, key := range []string{core.Shape, core.Folded} {
-			v.eachWith(x.refs, x.alikeHash(key), func(r *Row) bool { ids[r.ID()] = true; return true })
+			for r := range x.rows.find(x.hashAlike(key)) {
+				ids[r.ID()] = true
+			}
 		}
 		return ids
 	}

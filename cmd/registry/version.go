@@ -24,11 +24,7 @@ func (versionCmd) Run(p *process) error {
 	if err := printVersion(p.stdout, info); err != nil {
 		return err
 	}
-	stemmer, err := terms.New()
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(p.stdout, stemmer.Dictionary())
+	_, err := fmt.Fprintln(p.stdout, terms.New().Dictionary())
 	return err
 }
 

@@ -13,10 +13,9 @@ import (
 
 // ListPage is the content of one page of a list. All of it belongs to one view.
 type ListPage struct {
-	Query  readmodel.ListQuery
-	Found  readmodel.Page
-	Totals readmodel.Totals
-	AsOf   time.Time // as in Page
+	Query readmodel.ListQuery
+	Found readmodel.Page
+	AsOf  time.Time // as in Page
 }
 
 // listView is the data of list.html.
@@ -46,7 +45,7 @@ func (s *Site) List(dst []byte, p ListPage) (_ []byte, err error) {
 		Open:   q.Sort != readmodel.Newest || q.Proofs != readmodel.ProofsAll, Count: entries().count(p.Found.Total),
 	}
 	if !q.List.Trusted() {
-		v.Tabs = tabs(q, p.Totals)
+		v.Tabs = tabs(q, p.Found.Totals)
 		v.Status = strings.TrimPrefix(bounds.Statuses()[q.Status], bounds.Statuses()[readmodel.StatusAll])
 	}
 	if q.Limit != bounds.DefaultLimit {

@@ -94,10 +94,7 @@ func (s *Site) hit(h readmodel.RankedHit) (hit, error) {
 	if err != nil {
 		return hit{}, err
 	}
-	name, reason, err := h.Row.Text()
-	if err != nil {
-		return hit{}, err
-	}
+	name, reason := h.Row.Text()
 	named := spans(name, h.Matches, readmodel.InName, 1<<20)
 	if e.Name != name { // the matches count characters that are not shown
 		named = []span{{Text: e.Name}}

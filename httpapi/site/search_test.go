@@ -28,7 +28,7 @@ func TestSearchPage(t *testing.T) {
 	w := newWorld(t, full(), events.Entry{Revision: 1, List: events.Servers, EntryID: "a", ChatID: "1", Name: "Ćma <b>", Verified: true, ReportID: "R",
 		Reason: strings.Repeat("przed ", 200) + "**oszust** i _oszuści_ " + strings.Repeat("po ", 200), ReportedAt: time.Date(2026, 11, 21, 10, 15, 0, 0, time.UTC)})
 	row := w.view.Entry(events.Servers, "a")
-	_, reason, _ := row.Text()
+	_, reason := row.Text()
 	at := len([]rune(reason[:strings.Index(reason, "oszust")]))
 	p := readmodel.RankedPage{Total: 30, HasMore: true, Facets: [3]int{29, 1, 0}, Hits: []readmodel.RankedHit{{Row: row, Matches: []readmodel.Match{
 		{Field: readmodel.InName, Start: 0, End: 3}, {Field: readmodel.InReason, Start: at, End: at + 6}, {Field: readmodel.InReason, Start: at + 9, End: at + 16}}}}}

@@ -51,9 +51,9 @@ func (w *world) list(t testing.TB, q readmodel.ListQuery) string {
 	if q.Limit == 0 {
 		q.Limit = bounds.DefaultLimit
 	}
-	found, totals, err := w.view.ListTotals(context.Background(), q)
+	found, err := w.view.List(context.Background(), q)
 	require.NoError(t, err)
-	page, err := w.site.List(nil, ListPage{Query: q, Found: found, Totals: totals})
+	page, err := w.site.List(nil, ListPage{Query: q, Found: found})
 	require.NoError(t, err)
 	return wellFormed(t, string(page))
 }

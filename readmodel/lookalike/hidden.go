@@ -9,20 +9,23 @@ import (
 // an emoji do not count: joiners and variation selectors next to symbols, and tags after a flag.
 func Hidden(s string) bool {
 	var before rune
-	rest := []rune(s)
-	for i, r := range rest {
+	runes := []rune(s)
+	for i, r := range runes {
 		var after rune
-		if i+1 < len(rest) {
-			after = rest[i+1]
+		if i+1 < len(runes) {
+			after = runes[i+1]
 		}
-		switch {
-		case !ignorable(r):
-		case r == '\u200d' && pictorial(before) && pictorial(after):
-		case (r == '\ufe0e' || r == '\ufe0f') && (pictorial(before) || strings.ContainsRune("0123456789#*", before)):
-			continue // the next character follows a symbol
-		case r >= 0xe0020 && r <= 0xe007f && before == blackFlag:
-			continue // England, Scotland, Wales
-		default:
+
+		isSelector := r == '\ufe0e' || r == '\ufe0f'
+		if isSelector && (isPictorial(before) || strings.ContainsRune("0123456789#*", before)) {
+			continue // the next character follows the symbol
+		}
+		isJoiner := r == '\u200d' && isPictorial(before) && isPictorial(after)
+		isFlagTag := r >= 0xe0020 && r <= 0xe007f && before == blackFlag // England, Scotland, Wales
+		if isFlagTag {
+			continue // so that the next tag follows the flag
+		}
+		if IsInvisible(r) && !isJoiner {
 			return true
 		}
 		before = r
@@ -33,7 +36,7 @@ func Hidden(s string) bool {
 // blackFlag begins the flags of parts of a country.
 const blackFlag = '\U0001f3f4'
 
-// pictorial reports whether r is a symbol, or a skin tone.
-func pictorial(r rune) bool {
+// isPictorial reports whether r is a symbol, or a skin tone.
+func isPictorial(r rune) bool {
 	return unicode.In(r, unicode.So, unicode.Sm) || r >= 0x1f3fb && r <= 0x1f3ff || r == '‼' || r == '⁉' || r == '〰'
 }

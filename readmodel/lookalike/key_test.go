@@ -1,12 +1,14 @@
 package lookalike
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"golang.org/x/text/unicode/norm"
 	"pgregory.net/rapid"
@@ -48,47 +50,51 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestPrototypes: nothing that something looks like looks like something else, so one pass is
-// enough.
+// TestPrototypes: a prototype has no prototype of its own, so one pass is enough.
 func TestPrototypes(t *testing.T) {
-	known := 0
-	for r := rune(0); r <= unicode.MaxRune; r++ {
-		p := prototype(r)
-		if p == "" {
-			continue
-		}
-		known++
+	all := prototypes()
+	for r, p := range all {
 		for _, c := range p {
-			if again := prototype(c); again != "" {
+			if again, ok := all[c]; ok {
 				t.Errorf("%+q looks like %+q, and %+q like %+q", r, p, c, again)
 			}
 		}
 	}
-	if known != 6311 { // the total of confusables.txt
-		t.Errorf("%d code points look like others", known)
+	if len(all) != 6311 { // the total in the file
+		t.Errorf("%d code points look like others, want 6311", len(all))
 	}
 }
 
-// TestIgnorable compares the table with the property's derivation (DerivedCoreProperties.txt), as
-// far as the standard library knows the same Unicode.
-func TestIgnorable(t *testing.T) {
-	if unicode.Version != read().version {
-		t.Skipf("unicode is of %s", unicode.Version)
+// TestIsInvisible compares the derivation with the code points that Unicode lists.
+func TestIsInvisible(t *testing.T) {
+	file, err := os.ReadFile("unicode/DefaultIgnorable.txt")
+	require.NoError(t, err)
+	listed := map[rune]bool{}
+	for line := range strings.Lines(string(file)) {
+		codes, _, isEntry := strings.Cut(line, ";")
+		if !isEntry || line[0] == '#' {
+			continue
+		}
+		first, last, isRange := strings.Cut(codes, "..")
+		if !isRange {
+			last = first
+		}
+		for r := parseRunes(first)[0]; r <= parseRunes(last)[0]; r++ {
+			listed[r] = true
+		}
 	}
-	prepended := unicode.Prepended_Concatenation_Mark
-	for r := rune(0); r <= unicode.MaxRune; r++ {
-		want := unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Cf, unicode.Variation_Selector) &&
-			!unicode.In(r, unicode.White_Space, prepended) && (r < 0xFFF9 || r > 0xFFFB) && (r < 0x13430 || r > 0x13440)
-		if got := ignorable(r); got != want {
-			t.Errorf("%+q: %v, want %v", r, got, want)
+	for r := range unicode.MaxRune + 1 {
+		if got := IsInvisible(r); got != listed[r] {
+			t.Errorf("%+q: %v, want %v", r, got, listed[r])
 		}
 	}
 }
 
-// TestVersionsAgree: normalization and table are of one Unicode, or a name may have two keys.
+// TestVersionsAgree: normalization, properties and table are of one Unicode, or a name may have two keys.
 func TestVersionsAgree(t *testing.T) {
-	if norm.Version != read().version {
-		t.Errorf("norm is of Unicode %s, the tables of %s: renew testdata and raise readmodel.RenderVersion", norm.Version, read().version)
+	want := "# Version: " + norm.Version + "\n"
+	if !strings.Contains(confusables, want) || norm.Version != unicode.Version {
+		t.Errorf("norm is of Unicode %s and the library of %s; confusables.txt must be of the same", norm.Version, unicode.Version)
 	}
 }
 
@@ -144,18 +150,11 @@ func FuzzKeys(f *testing.F) {
 			t.Fatalf("%+q has other keys each time", s)
 		}
 		for _, k := range [...]string{keys.Shape, keys.Folded} {
-			if !utf8.ValidString(k) || strings.ContainsFunc(k, func(r rune) bool { return unicode.IsMark(r) || ignorable(r) }) {
+			if !utf8.ValidString(k) || strings.ContainsFunc(k, func(r rune) bool { return unicode.IsMark(r) || IsInvisible(r) }) {
 				t.Fatalf("%+q has the key %+q", s, k)
 			}
 		}
 	})
-}
-
-func BenchmarkKeys(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		KeysOf("Łukasz Kowalski")
-	}
 }
 
 // TestHidden: invisible characters hide, and those that belong to an emoji do not.
@@ -186,6 +185,6 @@ func BenchmarkKeysOf(b *testing.B) {
 // BenchmarkTables reads the tables: what the first check after a start waits for.
 func BenchmarkTables(b *testing.B) {
 	for b.Loop() {
-		parse(tablesFile)
+		parseConfusables(confusables)
 	}
 }

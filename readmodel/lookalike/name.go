@@ -4,6 +4,7 @@ import (
 	"html"
 	"net/url"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -24,7 +25,7 @@ func Literal(name string) string {
 // words, one after the other.
 func Core(name string) Keys {
 	name = Visible(name)
-	if bare := undecorated(name); bare != "" {
+	if bare := keepWordly(name); bare != "" {
 		if k := keysOf(bare).Joined(); k.Shape != "" && k.Folded != "" {
 			return k
 		}
@@ -33,14 +34,14 @@ func Core(name string) Keys {
 }
 
 // Cores returns the cores under which a name is found: its own; the core without symbols such as ™, which
-// NFKC would turn into letters; the core without an old tag; and, if a program escaped the name, the core of
-// what it means.
+// NFKC would turn into letters; the core without an old tag; and, if a program escaped the name, the core
+// of its meaning.
 func Cores(name string) []Keys {
 	all := []Keys{Core(name)}
-	if bare := undecorated(name); bare != "" && bare != name {
+	if bare := keepWordly(name); bare != "" && bare != name {
 		all = append(all, Core(bare))
 	}
-	if bare, tagged := untagged(name); tagged {
+	if bare, isTagged := cutTag(name); isTagged {
 		all = append(all, Core(bare))
 	}
 	if meant := Unescaped(name); meant != name {
@@ -58,7 +59,20 @@ func Unescaped(s string) string {
 	return s
 }
 
-func undecorated(s string) string {
+// cutTag returns a name without the number of an old tag at its end, #0 or # and four digits, and
+// whether it has one.
+func cutTag(name string) (string, bool) {
+	name = strings.TrimRightFunc(name, func(r rune) bool { return !IsWordly(r) })
+	i := strings.LastIndexByte(name, '#')
+	if i <= 0 {
+		return name, false
+	}
+	tag := strings.TrimSpace(name[i+1:])
+	return name[:i], (tag == "0" || len(tag) == 4) && strings.Trim(tag, "0123456789") == ""
+}
+
+// keepWordly returns the letters, numbers and marks of s.
+func keepWordly(s string) string {
 	return strings.Map(func(r rune) rune {
 		if IsWordly(r) {
 			return r
@@ -67,22 +81,17 @@ func undecorated(s string) string {
 	}, s)
 }
 
-// untagged returns a name without the number of an old tag at its end, #0 or # and four digits, and
-// whether it has one.
-func untagged(name string) (string, bool) {
-	name = strings.TrimRightFunc(name, func(r rune) bool { return !IsWordly(r) })
-	at := strings.LastIndexByte(name, '#')
-	if at <= 0 {
-		return name, false
-	}
-	tag := strings.TrimSpace(name[at+1:])
-	return name[:at], (tag == "0" || len(tag) == 4) && strings.Trim(tag, "0123456789") == ""
-}
-
 // IsWordly reports whether r is part of a word: a letter, a number or a mark.
 func IsWordly(r rune) bool {
-	if r < 0x80 {
+	if r < utf8.RuneSelf {
 		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
 	}
 	return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r)
 }
+
+// smallCapitals replaces the small capitals that a key may hold by their letters. As the skeleton of m,
+// ʍ is rn.
+var smallCapitals = sync.OnceValue(func() *strings.Replacer {
+	return strings.NewReplacer("ᴀ", "a", "ʙ", "b", "ᴅ", "d", "ᴇ", "e", "ꜰ", "f", "ɢ", "g", "ʜ", "h", "ᴊ", "j", "ĸ", "k", "ʟ", "l",
+		"ʍ", "rn", "ɴ", "n", "ᴘ", "p", "ꞯ", "q", "ʀ", "r", "ᴛ", "t")
+})

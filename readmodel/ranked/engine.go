@@ -22,8 +22,8 @@ import (
 type Engine struct {
 	// Dir is the directory of the index.
 	Dir string
-	// EraseAfter is the age at which an index with words of deleted documents is made anew. Zero
-	// means 20 hours: the words are gone within a day.
+	// EraseAfter is the age at which an index with words of deleted documents is rebuilt. Zero means
+	// 20 hours: the words are gone within a day.
 	EraseAfter time.Duration
 	// Logger gets a line when the index is complete and one when it has failed. If nil, nothing is
 	// logged.
@@ -32,7 +32,7 @@ type Engine struct {
 	gather time.Duration // between two batches; zero means a constant
 
 	stemmer *terms.Stemmer        // set by Run before there is an index
-	index   atomic.Pointer[index] // what searches ask; nil while there is none
+	index   atomic.Pointer[index] // the index that searches ask; nil while there is none
 	problem atomic.Pointer[string]
 }
 
@@ -40,8 +40,8 @@ const (
 	eraseAfter = 20 * time.Hour
 	// gather is how long changes gather before they are indexed together, as one segment.
 	gather = 400 * time.Millisecond
-	// lookEvery is the longest time between two looks at the model and at the age of the index.
-	lookEvery = time.Second
+	// pollEvery is the longest time between two looks at the model and at the age of the index.
+	pollEvery = time.Second
 	// retryAfter is how long an engine waits after a failure.
 	retryAfter = 5 * time.Second
 )
@@ -50,16 +50,16 @@ const (
 // Engine at a time.
 func (e *Engine) Run(ctx context.Context, m *readmodel.Model) {
 	for ctx.Err() == nil {
-		err := fault.Catch(func() error { return e.run(ctx, m) })
+		err := fault.Catch(func() error { return e.runOnce(ctx, m) })
 		if ctx.Err() != nil {
 			return
 		}
 
 		if errors.Is(err, errStale) {
-			e.log().Info("making the index of ranked search anew", "reason", err)
+			e.log().Info("rebuilding the index of ranked search", "reason", err)
 		} else {
-			e.problem.Store(new(fmt.Sprintf("The index of ranked search has failed and is being made anew: %s.", err)))
-			e.log().Error("the index of ranked search has failed; making it anew", "error", err)
+			e.problem.Store(new(fmt.Sprintf("The index of ranked search has failed and is being rebuilt: %s.", err)))
+			e.log().Error("the index of ranked search has failed; rebuilding it", "error", err)
 			pause.For(ctx, retryAfter)
 		}
 		if err := os.RemoveAll(e.files()); err != nil {
@@ -68,32 +68,19 @@ func (e *Engine) Run(ctx context.Context, m *readmodel.Model) {
 	}
 }
 
-// run opens the index and follows the model. It returns nil once ctx has ended.
-func (e *Engine) run(ctx context.Context, m *readmodel.Model) (err error) {
+// runOnce opens the index and follows the model until it fails. It returns nil once ctx has ended.
+func (e *Engine) runOnce(ctx context.Context, m *readmodel.Model) (err error) {
 	if e.stemmer == nil {
-		if e.stemmer, err = terms.New(); err != nil {
-			return err
-		}
+		e.stemmer = terms.New()
 	}
-
-	// The mark stays if the process dies. Then the next one does not open the index: bleve may fault
-	// in a goroutine of its own over a damaged one, and that ends the process.
-	if _, err := os.Stat(e.mark()); err == nil {
-		if err := os.RemoveAll(e.files()); err != nil {
-			return err
-		}
-	}
-	if err := os.MkdirAll(e.files(), 0o700); err != nil {
+	if err := e.markOpen(); err != nil {
 		return err
 	}
-	if err := os.WriteFile(e.mark(), nil, 0o600); err != nil {
-		return err
-	}
-
 	x, err := openIndex(e.files())
 	if err != nil {
 		return err
 	}
+
 	defer func() {
 		e.index.Store(nil)
 		if x != nil {
@@ -112,6 +99,21 @@ func (e *Engine) run(ctx context.Context, m *readmodel.Model) (err error) {
 			return err
 		}
 	}
+}
+
+// markOpen makes the file that exists while the index is open. If the last process died, its file is
+// there, and the index is removed instead of opened: bleve may fault in a goroutine of its own over a
+// damaged one, and that ends the process.
+func (e *Engine) markOpen() error {
+	if _, err := os.Stat(e.mark()); err == nil {
+		if err := os.RemoveAll(e.files()); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(e.files(), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(e.mark(), nil, 0o600)
 }
 
 // update brings x, or a new index if x is nil, up to the model, and waits for the next change. It
@@ -144,7 +146,7 @@ func (e *Engine) update(ctx context.Context, m *readmodel.Model, x *index) (_ *i
 		e.log().Info("the index of ranked search is complete", "sequence", x.since.Load(), "took", time.Since(began).Round(time.Millisecond).String())
 	}
 
-	// Forget what was deleted: make an index beside this one, and go on with it.
+	// Forget the words of deleted documents: make an index beside this one, and go on with it.
 	if !x.deleted || time.Since(x.made) < cmp.Or(e.EraseAfter, eraseAfter) {
 		return x, nil
 	}
@@ -161,7 +163,7 @@ func (e *Engine) update(ctx context.Context, m *readmodel.Model, x *index) (_ *i
 
 // awaitChange waits for a view after v, or for a while.
 func awaitChange(ctx context.Context, m *readmodel.Model, v *readmodel.View) {
-	ctx, cancel := context.WithTimeout(ctx, lookEvery)
+	ctx, cancel := context.WithTimeout(ctx, pollEvery)
 	defer cancel()
 	_, _ = m.Await(ctx, v.Sequence()+1) // the error is ctx's
 }
@@ -169,7 +171,7 @@ func awaitChange(ctx context.Context, m *readmodel.Model, v *readmodel.View) {
 // files returns the directory of the indexes. It can be removed, even if Dir is a mounted disk.
 func (e *Engine) files() string { return filepath.Join(e.Dir, "current") }
 
-// mark returns the name of a file that exists while the index is open.
+// mark returns the name of the file that exists while the index is open.
 func (e *Engine) mark() string { return filepath.Join(e.Dir, "open") }
 
 // Sequence returns the sequence that the index covers, or 0 while there is no index.

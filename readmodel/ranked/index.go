@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -24,8 +23,9 @@ import (
 	"example.org/registry/readmodel/terms"
 )
 
-// format numbers what a document holds. An index of another format is made anew.
-const format = 6
+// format is the version of all that decides about documents: their fields, the analysis and its
+// tables, and the rendering of reasons. An index of another format is rebuilt.
+const format = 7
 
 // document is an entry as bleve indexes it. Texts are terms, separated by spaces.
 type document struct {
@@ -40,13 +40,10 @@ type document struct {
 	Proofs string
 }
 
-// The values of Status and Proofs.
-const (
-	verified = "verified"
-	risk     = "risk"
-
-	withProofs    = "with"
-	privateProofs = "private"
+// statusKeywords and proofsKeywords are the keywords of the documents that pass a filter.
+var (
+	statusKeywords = [...]string{readmodel.StatusAll: "", readmodel.StatusVerified: "verified", readmodel.StatusRisk: "risk"}
+	proofsKeywords = [...]string{readmodel.ProofsAll: "", readmodel.ProofsWith: "with", readmodel.ProofsPrivate: "private"}
 )
 
 // newMapping describes a document to bleve.
@@ -58,38 +55,30 @@ func newMapping() (mapping.IndexMapping, error) {
 		return nil, err
 	}
 
-	field := func(analyzer string, scored bool) *mapping.FieldMapping {
+	newField := func(analyzer string, isScored bool) *mapping.FieldMapping {
 		f := bleve.NewTextFieldMapping()
-		f.Analyzer, f.SkipFreqNorm = analyzer, !scored
-		f.Store, f.IncludeInAll, f.IncludeTermVectors, f.DocValues = false, false, false, false
+		f.Analyzer = analyzer
+		f.SkipFreqNorm = !isScored
+		f.Store = false
+		f.IncludeInAll = false
+		f.IncludeTermVectors = false
+		f.DocValues = false
 		return f
 	}
 	entry := bleve.NewDocumentStaticMapping()
 	for _, name := range []string{"Name", "ID", "Reason"} {
-		entry.AddFieldMappingsAt(name, field(analyzer, true))
+		entry.AddFieldMappingsAt(name, newField(analyzer, true))
 	}
-	entry.AddFieldMappingsAt("Words", field(analyzer, false))
+	entry.AddFieldMappingsAt("Words", newField(analyzer, false))
 	for _, name := range []string{"List", "Status", "Proofs"} {
-		entry.AddFieldMappingsAt(name, field(keyword.Name, false))
+		entry.AddFieldMappingsAt(name, newField(keyword.Name, false))
 	}
 	m.DefaultMapping = entry
 	return m, nil
 }
 
 // newDocument analyzes a row.
-func newDocument(analyzer *terms.Analyzer, r *readmodel.Row) (document, error) {
-	p, err := r.Public()
-	if err != nil {
-		return document{}, err
-	}
-	name, reason, err := r.Text()
-	if err != nil {
-		return document{}, err
-	}
-
-	d := document{List: string(r.List())}
-	d.Status, d.Proofs = keywords(&p)
-
+func newDocument(analyzer *terms.Analyzer, r *readmodel.Row) document {
 	var words []string
 	analyze := func(text string) string {
 		var found []string
@@ -99,27 +88,25 @@ func newDocument(analyzer *terms.Analyzer, r *readmodel.Row) (document, error) {
 		}
 		return strings.Join(found, " ")
 	}
-	d.Name, d.Reason = analyze(name), analyze(reason)
-	if p.Verified {
+
+	name, reason := r.Text()
+	d := document{List: string(r.List()), Name: analyze(name), Reason: analyze(reason)}
+	if r.Verified() {
 		d.Words = strings.Join(words, " ")
 	}
-	d.ID = analyze(p.ChatID)
-	return d, nil
-}
+	d.ID = analyze(r.ChatID())
 
-// keywords returns the Status and the Proofs of an entry's document.
-func keywords(p *readmodel.PublicEntry) (status, proofs string) {
-	status = risk
-	if p.Verified {
-		status = verified
+	for status, keyword := range statusKeywords {
+		if r.Passes(readmodel.Status(status), readmodel.ProofsAll) {
+			d.Status = keyword
+		}
 	}
-	switch {
-	case p.PrivateProofs:
-		proofs = privateProofs
-	case p.ProofsID != nil:
-		proofs = withProofs
+	for proofs, keyword := range proofsKeywords {
+		if r.Passes(readmodel.StatusAll, readmodel.Proofs(proofs)) {
+			d.Proofs = keyword
+		}
 	}
-	return status, proofs
+	return d
 }
 
 // index is an open index of bleve. One goroutine makes and closes it and calls follow; any may
@@ -134,18 +121,16 @@ type index struct {
 	deleted bool // whether it may hold words that no entry has any more
 }
 
-// state is what an index stores of itself, with every batch.
+// state is stored in the index with every batch.
 type state struct {
-	Format   int    `json:"format"`
-	Analysis int    `json:"analysis"` // terms.Version
-	Render   uint32 `json:"render"`   // readmodel.RenderVersion
-	Epoch    string `json:"epoch"`
-	Since    uint64 `json:"since"`
+	Format int    `json:"format"`
+	Epoch  string `json:"epoch"`
+	Since  uint64 `json:"since"`
 }
 
 var (
 	stateKey = []byte("registry")
-	errStale = errors.New("it is of another stream or version")
+	errStale = errors.New("it is of another stream or format")
 )
 
 // lockedFor is how long another process may hold an index's lock.
@@ -172,9 +157,6 @@ func createIndex(dir, epoch string) (*index, error) {
 // returns nil if there is none.
 func openIndex(dir string) (*index, error) {
 	files, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
 	if err != nil || len(files) == 0 {
 		return nil, err
 	}
@@ -192,32 +174,24 @@ func openIndex(dir string) (*index, error) {
 	if x.Index, err = bleve.OpenUsing(x.dir, settings()); err != nil {
 		return nil, err
 	}
-	if err := x.restore(); err != nil {
+	if err := x.restoreState(); err != nil {
 		return nil, errors.Join(err, x.Close())
 	}
 	return x, nil
 }
 
-// restore reads the stored state.
-func (x *index) restore() error {
+func (x *index) restoreState() error {
 	raw, err := x.GetInternal(stateKey)
 	if err != nil {
 		return err
 	}
-	var st state
-	if err := json.Unmarshal(raw, &st); err != nil {
+	var stored state
+	if err := json.Unmarshal(raw, &stored); err != nil || stored.Format != format {
 		return errStale
 	}
-	x.epoch = st.Epoch
-	x.since.Store(st.Since)
-	if st != x.state(st.Since) {
-		return errStale
-	}
+	x.epoch = stored.Epoch
+	x.since.Store(stored.Since)
 	return nil
-}
-
-func (x *index) state(since uint64) state {
-	return state{Format: format, Analysis: terms.Version, Render: readmodel.RenderVersion, Epoch: x.epoch, Since: since}
 }
 
 // Bounds of a batch.
@@ -226,15 +200,15 @@ const (
 	batchBytes   = 8 << 20
 )
 
-// follow indexes what has changed in the feed of v since the last time.
+// follow indexes the changes in the feed of v since the last time.
 func (x *index) follow(ctx context.Context, analyzer *terms.Analyzer, v *readmodel.View) error {
-	if until, _ := v.FeedSequence(); v.Epoch() != x.epoch || until < x.since.Load() {
+	if v.Epoch() != x.epoch || v.Sequence() < x.since.Load() {
 		return errStale
 	}
 	for ctx.Err() == nil {
-		page := v.Feed(x.since.Load(), batchChanges, batchBytes)
+		page := v.Feed().Page(x.since.Load(), batchChanges, batchBytes)
 		if len(page.Changes) > 0 {
-			if err := x.apply(analyzer, &page); err != nil {
+			if err := x.indexPage(analyzer, &page); err != nil {
 				return err
 			}
 		}
@@ -246,30 +220,27 @@ func (x *index) follow(ctx context.Context, analyzer *terms.Analyzer, v *readmod
 	return ctx.Err()
 }
 
-// apply indexes a page of the feed.
-func (x *index) apply(analyzer *terms.Analyzer, page *readmodel.FeedPage) error {
+// indexPage indexes a page of the feed as one batch.
+func (x *index) indexPage(analyzer *terms.Analyzer, page *readmodel.FeedPage) error {
 	before, err := x.DocCount()
 	if err != nil {
 		return err
 	}
 
-	batch, added := x.NewBatch(), uint64(0)
+	batch := x.NewBatch()
+	added := uint64(0)
 	for _, c := range page.Changes {
 		id := documentID(c.List, c.ID)
 		if c.Row == nil {
 			batch.Delete(id)
 			continue
 		}
-		d, err := newDocument(analyzer, c.Row)
-		if err != nil {
-			return err
-		}
-		if err := batch.Index(id, d); err != nil {
+		if err := batch.Index(id, newDocument(analyzer, c.Row)); err != nil {
 			return err
 		}
 		added++
 	}
-	stored, err := json.Marshal(x.state(page.Until))
+	stored, err := json.Marshal(state{Format: format, Epoch: x.epoch, Since: page.Until})
 	if err != nil {
 		return err
 	}
@@ -278,6 +249,7 @@ func (x *index) apply(analyzer *terms.Analyzer, page *readmodel.FeedPage) error 
 		return fmt.Errorf("batch: %w", err)
 	}
 
+	// A document that was there before leaves its words behind.
 	after, err := x.DocCount()
 	x.deleted = x.deleted || after < before+added
 	return err
@@ -289,8 +261,5 @@ func documentID(l events.List, entryID string) string { return string(l) + "/" +
 // rowOf returns the row of a document, or nil if the view does not show it.
 func rowOf(v *readmodel.View, documentID string) *readmodel.Row {
 	list, id, _ := strings.Cut(documentID, "/")
-	if _, ok := events.List(list).Index(); !ok {
-		return nil
-	}
 	return v.Entry(events.List(list), id)
 }

@@ -2,10 +2,14 @@ package ranked
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -28,13 +32,7 @@ func TestMain(m *testing.M) {
 }
 
 // stemmer is shared by all tests: it takes a while to load.
-var stemmer = sync.OnceValue(func() *terms.Stemmer {
-	s, err := terms.New()
-	if err != nil {
-		panic(err)
-	}
-	return s
-})
+var stemmer = sync.OnceValue(terms.New)
 
 // registry is a model with an index that tests change, stop and start.
 type registry struct {
@@ -50,7 +48,7 @@ type registry struct {
 
 func newRegistry(t rapid.TB, dir string) *registry {
 	r := &registry{t: t, model: readmodel.New(), renderer: readmodel.NewRenderer(), dir: dir}
-	r.model.NameFeed("epoch", false)
+	r.model.NameFeed("epoch")
 	return r
 }
 
@@ -142,7 +140,7 @@ func TestFinds(t *testing.T) {
 	if got := ids(p); !slices.Equal(got, []string{"servers/c"}) || p.Total != 1 || p.Facets != [3]int{2, 1, 1} || p.Sequence != r.seq {
 		t.Errorf("servers: %q, total %d, facets %v, sequence %d", got, p.Total, p.Facets, p.Sequence)
 	}
-	_, reason, _ := p.Hits[0].Row.Text()
+	_, reason := p.Hits[0].Row.Text()
 	var marked []string
 	for _, m := range p.Hits[0].Matches {
 		marked = append(marked, string([]rune(reason)[m.Start:m.End]))
@@ -308,10 +306,10 @@ func TestAnew(t *testing.T) {
 			require.NoError(r.t, err)
 			require.NoError(r.t, x.Close())
 		}, true},
-		"another stream": {func(r *registry) { r.model.NameFeed("another", false) }, false},
+		"another stream": {func(r *registry) { r.model.NameFeed("another") }, false},
 		"an older model": {func(r *registry) {
 			r.model, r.seq = readmodel.New(), 0
-			r.model.NameFeed("epoch", false)
+			r.model.NameFeed("epoch")
 			r.apply(entry(events.Scammers, "b", "Nowak", "2", "konto", true))
 		}, false},
 	} {
@@ -331,12 +329,11 @@ func TestAnew(t *testing.T) {
 			r.start()
 			defer r.stop()
 			want := 0
-			r.model.View().ShownRows(func(row *readmodel.Row) bool {
-				if _, reason, _ := row.Text(); reason == "konto" {
+			for _, row := range shownRows(r.model.View()) {
+				if _, reason := row.Text(); reason == "konto" {
 					want++
 				}
-				return true
-			})
+			}
 			if got := r.search(readmodel.RankedQuery{Words: "konto"}).Total; got != want {
 				t.Errorf("finds %d, want %d", got, want)
 			}
@@ -354,14 +351,14 @@ func TestAnew(t *testing.T) {
 func TestStreamIsReadAgain(t *testing.T) {
 	t.Parallel()
 	r := newRegistry(t, t.TempDir())
-	r.model.NameFeed("", false)
+	r.model.NameFeed("")
 	r.apply(entry(events.Scammers, "a", "Kowalski", "1", "konto", true))
 	r.start()
 	defer r.stop()
 	if _, err := r.engine.Search(t.Context(), r.model.View(), readmodel.RankedQuery{Words: "konto", Limit: 1}); err != readmodel.ErrNoRanking {
 		t.Errorf("%v", err)
 	}
-	r.model.NameFeed("epoch", false)
+	r.model.NameFeed("epoch")
 	r.search(readmodel.RankedQuery{Words: "konto"})
 }
 
@@ -413,5 +410,46 @@ func TestDeadline(t *testing.T) {
 		if _, err := r.engine.Search(ctx, r.model.View(), readmodel.RankedQuery{Words: words, Limit: 1}); err != context.Canceled {
 			t.Errorf("%s: %v", words, err)
 		}
+	}
+}
+
+// TestFormat fails when the documents of unchanged entries change, or the description of an index: then
+// format has to change too, or an older program's index would be taken for this one's. It hashes the
+// tables of package terms, the documents that it makes of a sample, and the mapping.
+func TestFormat(t *testing.T) {
+	h := sha256.New()
+	for _, name := range []string{"words.txt", "stop.txt", "lexicon.fst"} {
+		content, err := os.ReadFile(filepath.Join("..", "terms", name))
+		require.NoError(t, err)
+		h.Write(content)
+	}
+
+	r := newRegistry(t, "")
+	r.apply(
+		entry(events.Scammers, "66f2c0ffee00112233445566", "Jan Oszust 2013", "900000000000000000001", "Wziął **zaliczkę** i zniknął, zniknął z pieniędzmi.", true),
+		entry(events.Servers, "Zażółć-7", "Tanie_Nitro", "x-2013", "", false),
+		entry(events.Legit, "0a", "Żaneta", "12345678", "Nikogo nie oszukała.\n\nAni 2 razy.", true),
+	)
+	for i, text := range []string{
+		"Podszywał się pod administratora serwera; kradzież kont, fałszywe nagrody, zaliczki, paysafecard.",
+		"oszukal pieniadze wysylaja kradna nagrode zaliczke zolty ŻÓŁTY Żółć źdźbło",
+		"xX_kotek2013_Xx żabcia2013 a1 1a ab12cd34 ²³ ½ Ⅷ ٣٤ 10-20 20,5zł",
+		"discord.gg/abc https://example.test/ścieżka?id=7#x ktos@example.test @nick #tag",
+		"İstanbul ǅ ﬁrma ＡＢＣ straße ΟΔΟΣ мошенник ᎠᎡ 詐欺 מרמה ½kg e\u0301 \u0301 \u200d😀👨‍👩‍👧 ł đ ø ŁĐØ",
+		"skin skina skinami nitro nitra boostem trejdował kody kodów token tokenów linkiem dragonfixami",
+		"kot psa dom lis być jest był są ma a i o u w z się nie na do " + strings.Repeat("ą", 40),
+	} {
+		r.apply(entry(events.Scammers, fmt.Sprint(i), "x", "1", text, true))
+	}
+	m, err := newMapping()
+	require.NoError(t, err)
+	all := []any{m, state{Format: 1, Epoch: "e", Since: 5}}
+	for _, row := range shownRows(r.model.View()) {
+		all = append(all, documentID(row.List(), row.ID()), newDocument(stemmer().Analyzer(), row))
+	}
+	require.NoError(t, json.NewEncoder(h).Encode(all))
+	const want = "7 12201ff2c812460e"
+	if got := fmt.Sprintf("%d %x", format, h.Sum(nil)[:8]); got != want {
+		t.Errorf("documents are %q, were %q: raise format and write the new value here", got, want)
 	}
 }

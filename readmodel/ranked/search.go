@@ -38,46 +38,47 @@ func (e *Engine) Search(ctx context.Context, v *readmodel.View, q readmodel.Rank
 	s := &search{ctx: ctx, index: x, view: v, query: &q, analyzer: analyzer, words: queryWords(analyzer, q.Words)}
 
 	err = fault.Catch(func() error {
-		page, err = s.page()
+		page, err = s.findPage()
 		return err
 	})
-	switch {
-	case err == nil || ctx.Err() != nil:
+	if err == nil || ctx.Err() != nil {
 		return page, err
-	case errors.Is(err, bleve.ErrorIndexClosed) && e.index.Load() != x:
-		return e.Search(ctx, v, q) // another one has replaced it
-	default:
-		e.log().Error("ranked search has failed", "error", err)
-		return page, readmodel.ErrNoRanking
 	}
+	if errors.Is(err, bleve.ErrorIndexClosed) && e.index.Load() != x {
+		return e.Search(ctx, v, q) // another one has replaced it
+	}
+	e.log().Error("ranked search failed", "error", err)
+	return page, readmodel.ErrNoRanking
 }
 
 // queryWords returns the words of a query that count: distinct ones, and weak ones only if there are
 // no others.
 func queryWords(analyzer *terms.Analyzer, text string) (words []terms.Token) {
 	tokens := analyzer.Tokens(nil, text)
-	strong := slices.ContainsFunc(tokens, func(t terms.Token) bool { return !t.Weak })
+	hasStrong := slices.ContainsFunc(tokens, func(t terms.Token) bool { return !t.Weak })
 	for _, t := range tokens {
-		if t.Part || t.Weak && strong || len(words) == maxWords ||
-			slices.ContainsFunc(words, func(w terms.Token) bool { return w.Folded == t.Folded }) {
+		isRepeated := slices.ContainsFunc(words, func(w terms.Token) bool { return w.Folded == t.Folded })
+		if t.Part || isRepeated || t.Weak && hasStrong {
 			continue
 		}
-		words = append(words, t)
+		if words = append(words, t); len(words) == maxWords {
+			break
+		}
 	}
 	return words
 }
 
-// page runs the query.
-func (s *search) page() (page readmodel.RankedPage, err error) {
+// findPage runs the query.
+func (s *search) findPage() (page readmodel.RankedPage, err error) {
 	page.Sequence = min(s.index.since.Load(), s.view.Sequence())
 	if len(s.words) == 0 {
 		return page, nil
 	}
 
-	// Count.
-	matching := s.allWords()
+	// Count the documents of each list.
+	matching := s.hasAllWords()
 	for i, l := range events.Lists() {
-		n, err := s.count(append(s.filters(l), matching))
+		n, err := s.countDocuments(append(s.filters(l), matching))
 		if err != nil {
 			return page, err
 		}
@@ -91,7 +92,7 @@ func (s *search) page() (page readmodel.RankedPage, err error) {
 		return page, err
 	}
 
-	// Take the page from the view.
+	// Take the entries from the view, where they may have changed.
 	request := bleve.NewSearchRequestOptions(bleve.NewConjunctionQuery(append(s.filters(s.query.List), matching)...), s.query.Limit, s.query.Skip, false)
 	found, err := s.index.SearchInContext(s.ctx, request)
 	if err != nil {
@@ -102,10 +103,7 @@ func (s *search) page() (page readmodel.RankedPage, err error) {
 		if row == nil {
 			continue
 		}
-		matches, ok, err := s.match(row)
-		if err != nil {
-			return page, err
-		}
+		matches, ok := s.matchRow(row)
 		if ok {
 			page.Hits = append(page.Hits, readmodel.RankedHit{Row: row, Matches: matches})
 		}
@@ -114,8 +112,8 @@ func (s *search) page() (page readmodel.RankedPage, err error) {
 	return page, nil
 }
 
-// allWords returns the query for documents that have every word.
-func (s *search) allWords() query.Query {
+// hasAllWords returns the query for documents that have every word.
+func (s *search) hasAllWords() query.Query {
 	all := bleve.NewConjunctionQuery()
 	for i := range s.words {
 		all.AddQuery(hasWord(&s.words[i]))
@@ -129,15 +127,15 @@ func hasWord(word *terms.Token) query.Query {
 	in := func(field string, weight float64) query.Query {
 		any := bleve.NewDisjunctionQuery()
 		for _, term := range word.Terms {
-			any.AddQuery(isTerm(field, term, weight))
+			any.AddQuery(hasTerm(field, term, weight))
 		}
 		return any
 	}
 	return bleve.NewDisjunctionQuery(in("Name", 3), in("ID", 8), in("Reason", 1))
 }
 
-// isTerm returns the query for documents that have a term in a field.
-func isTerm(field, term string, weight float64) query.Query {
+// hasTerm returns the query for documents that have a term in a field.
+func hasTerm(field, term string, weight float64) query.Query {
 	q := bleve.NewTermQuery(term)
 	q.SetField(field)
 	q.SetBoost(weight)
@@ -147,44 +145,19 @@ func isTerm(field, term string, weight float64) query.Query {
 // filters returns the queries for the documents of a list, or all if it is empty, that pass the
 // filters of the query. They do not count in the order.
 func (s *search) filters(l events.List) (filters []query.Query) {
-	if l != "" {
-		filters = append(filters, isTerm("List", string(l), 0))
+	add := func(field, keyword string) {
+		if keyword != "" {
+			filters = append(filters, hasTerm(field, keyword, 0))
+		}
 	}
-	if status := wantedStatus(s.query.Status); status != "" {
-		filters = append(filters, isTerm("Status", status, 0))
-	}
-	if proofs := wantedProofs(s.query.Proofs); proofs != "" {
-		filters = append(filters, isTerm("Proofs", proofs, 0))
-	}
+	add("List", string(l))
+	add("Status", statusKeywords[s.query.Status])
+	add("Proofs", proofsKeywords[s.query.Proofs])
 	return filters
 }
 
-// wantedStatus returns the Status of the documents that pass a filter, or "" if all do.
-func wantedStatus(filter readmodel.Status) string {
-	switch filter {
-	case readmodel.StatusVerified:
-		return verified
-	case readmodel.StatusRisk:
-		return risk
-	default:
-		return ""
-	}
-}
-
-// wantedProofs returns the Proofs of the documents that pass a filter, or "" if all do.
-func wantedProofs(filter readmodel.Proofs) string {
-	switch filter {
-	case readmodel.ProofsWith:
-		return withProofs
-	case readmodel.ProofsPrivate:
-		return privateProofs
-	default:
-		return ""
-	}
-}
-
-// count returns how many documents match all queries.
-func (s *search) count(all []query.Query) (int, error) {
+// countDocuments returns how many documents match all queries.
+func (s *search) countDocuments(all []query.Query) (int, error) {
 	request := bleve.NewSearchRequestOptions(bleve.NewConjunctionQuery(all...), 0, 0, false)
 	request.Score = bleve.ScoreNone
 	found, err := s.index.SearchInContext(s.ctx, request)
@@ -194,45 +167,37 @@ func (s *search) count(all []query.Query) (int, error) {
 	return int(found.Total), nil
 }
 
-// match returns the places of the words in the current text of a row, and whether the row still
+// matchRow returns the places of the words in the current text of a row, and whether the row still
 // matches the query: the index may lag.
-func (s *search) match(r *readmodel.Row) (matches []readmodel.Match, ok bool, err error) {
-	p, err := r.Public()
-	if err != nil {
-		return nil, false, err
-	}
-	status, proofs := keywords(&p)
-	if !passes(wantedStatus(s.query.Status), status) || !passes(wantedProofs(s.query.Proofs), proofs) {
-		return nil, false, nil
+func (s *search) matchRow(r *readmodel.Row) (matches []readmodel.Match, ok bool) {
+	if !r.Passes(s.query.Status, s.query.Proofs) {
+		return nil, false
 	}
 
-	name, reason, err := r.Text()
-	if err != nil {
-		return nil, false, err
-	}
 	has := make([]bool, len(s.words))
 	find := func(field readmodel.MatchField, text string) {
 		end := 0 // of the last match: a token and its parts have one place
 		for _, t := range s.analyzer.Tokens(nil, text) {
-			matched := false
+			isMatch := false
 			for i, w := range s.words {
 				if shareTerm(t.Terms, w.Terms) {
-					has[i], matched = true, true
+					has[i] = true
+					isMatch = true
 				}
 			}
-			if matched && t.Start >= end && field != "" {
+			if isMatch && t.Start >= end && field != "" {
 				matches = append(matches, readmodel.Match{Field: field, Start: t.Start, End: t.End})
 				end = t.End
 			}
 		}
 	}
+
+	name, reason := r.Text()
 	find(readmodel.InName, name)
 	find(readmodel.InReason, reason)
-	find("", p.ChatID)
-	return matches, !slices.Contains(has, false), nil
+	find("", r.ChatID())
+	return matches, !slices.Contains(has, false)
 }
-
-func passes(wanted, value string) bool { return wanted == "" || wanted == value }
 
 func shareTerm(a, b []string) bool {
 	return slices.ContainsFunc(a, func(term string) bool { return slices.Contains(b, term) })

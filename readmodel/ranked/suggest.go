@@ -29,37 +29,37 @@ func (s *search) suggest() (suggestions []string, err error) {
 		if n := utf8.RuneCountInString(word.Plain); n < minRespelled || n > maxRespelled || isNumber(word.Plain) {
 			continue
 		}
-		if n, err := s.count([]query.Query{hasWord(word)}); err != nil || n > 0 {
-			if err != nil {
-				return nil, err
-			}
+		n, err := s.countDocuments([]query.Query{hasWord(word)})
+		if err != nil {
+			return nil, err
+		}
+		if n > 0 {
 			continue
 		}
-		if suggestions, err = s.near(word, suggestions); err != nil {
+
+		if suggestions, err = s.appendNear(suggestions, word); err != nil {
 			return nil, err
 		}
 	}
 	return suggestions, nil
 }
 
-// near appends words near one. Entries that may have one are found by the index, and read as they
-// are in the view.
-func (s *search) near(word *terms.Token, suggestions []string) ([]string, error) {
+// appendNear appends words near one. The index finds entries that may have some, and the view has the
+// words that they have now.
+func (s *search) appendNear(suggestions []string, word *terms.Token) ([]string, error) {
 	fuzzy := bleve.NewFuzzyQuery(word.Plain)
 	fuzzy.SetField("Words")
 	found, err := s.index.SearchInContext(s.ctx, bleve.NewSearchRequestOptions(fuzzy, maxRead, 0, false))
 	if err != nil {
 		return nil, err
 	}
+
 	for _, hit := range found.Hits {
 		row := rowOf(s.view, hit.ID)
 		if row == nil || !row.Verified() {
 			continue
 		}
-		name, reason, err := row.Text()
-		if err != nil {
-			return nil, err
-		}
+		name, reason := row.Text()
 		for _, t := range s.analyzer.Tokens(s.analyzer.Tokens(nil, name), reason) {
 			if len(suggestions) == maxSuggestions {
 				return suggestions, nil
@@ -77,6 +77,7 @@ func isNumber(word string) bool { return strings.Trim(word, "0123456789") == "" 
 // isOneEdit reports whether two words differ in one letter, which one of them may lack, or in the
 // order of two letters.
 func isOneEdit(a, b string) bool {
+	// Compare the parts of the words between their common start and end.
 	x, y := []rune(a), []rune(b)
 	for len(x) > 0 && len(y) > 0 && x[0] == y[0] {
 		x, y = x[1:], y[1:]
@@ -84,10 +85,8 @@ func isOneEdit(a, b string) bool {
 	for len(x) > 0 && len(y) > 0 && x[len(x)-1] == y[len(y)-1] {
 		x, y = x[:len(x)-1], y[:len(y)-1]
 	}
-	switch {
-	case len(x)+len(y) == 1, len(x) == 1 && len(y) == 1:
-		return true
-	default:
-		return len(x) == 2 && len(y) == 2 && x[0] == y[1] && x[1] == y[0]
-	}
+
+	isOneLetter := len(x)+len(y) == 1 || len(x) == 1 && len(y) == 1
+	isSwap := len(x) == 2 && len(y) == 2 && x[0] == y[1] && x[1] == y[0]
+	return isOneLetter || isSwap
 }

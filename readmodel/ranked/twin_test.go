@@ -13,6 +13,7 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/readmodel"
+	"example.org/registry/readmodel/terms"
 )
 
 // find is ranked search without an index: it analyzes every entry that is shown, and returns those
@@ -20,35 +21,39 @@ import (
 func find(t *rapid.T, v *readmodel.View, q readmodel.RankedQuery) (found []string, facets [events.NumLists]int) {
 	analyzer := stemmer().Analyzer()
 	words := queryWords(analyzer, q.Words)
-	v.ShownRows(func(r *readmodel.Row) bool {
+	for _, r := range shownRows(v) {
 		p, err := r.Public()
 		require.NoError(t, err)
-		name, reason, err := r.Text()
-		require.NoError(t, err)
+		name, reason := r.Text()
 		var have []string
 		for _, token := range analyzer.Tokens(nil, name+"\n"+reason+"\n"+p.ChatID) {
 			have = append(have, token.Terms...)
 		}
-		for _, w := range words {
-			if !shareTerm(w.Terms, have) {
-				return true
-			}
-		}
+		isMissing := func(w terms.Token) bool { return !shareTerm(w.Terms, have) }
 		switch {
-		case len(words) == 0,
+		case len(words) == 0, slices.ContainsFunc(words, isMissing),
 			q.Status == readmodel.StatusVerified && !p.Verified, q.Status == readmodel.StatusRisk && p.Verified,
 			q.Proofs == readmodel.ProofsWith && p.ProofsID == nil, q.Proofs == readmodel.ProofsPrivate && !p.PrivateProofs:
-			return true
+			continue
 		}
 		list, _ := r.List().Index()
 		facets[list]++
 		if q.List == "" || q.List == r.List() {
 			found = append(found, documentID(r.List(), r.ID()))
 		}
-		return true
-	})
+	}
 	slices.Sort(found)
 	return found, facets
+}
+
+// shownRows returns the rows that the lists of a view show, in the order of their last changes.
+func shownRows(v *readmodel.View) (rows []*readmodel.Row) {
+	for _, c := range v.Feed().Page(0, 1<<20, 1<<30).Changes {
+		if c.Row != nil {
+			rows = append(rows, c.Row)
+		}
+	}
+	return rows
 }
 
 // TestTwin: whatever is applied, and however often the index is closed, opened and made anew, it
@@ -98,7 +103,7 @@ func (r *registry) compare(t *rapid.T, q readmodel.RankedQuery) {
 			t.Fatalf("%+v: total %d, facets %v, more %v; want %d, %v", q, p.Total, p.Facets, p.HasMore, len(want), facets)
 		}
 		for _, h := range p.Hits {
-			name, reason, _ := h.Row.Text()
+			name, reason := h.Row.Text()
 			for _, m := range h.Matches {
 				text := map[readmodel.MatchField]string{readmodel.InName: name, readmodel.InReason: reason}[m.Field]
 				if m.Start < 0 || m.End <= m.Start || m.End > utf8.RuneCountInString(text) {

@@ -50,6 +50,6 @@ func isASCII(s string) bool {
 func IsVisible(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool {
 		const blankBraille = '\u2800'
-		return unicode.In(r, unicode.L, unicode.N, unicode.P, unicode.S) && r != blankBraille && !lookalike.Invisible(r)
+		return unicode.In(r, unicode.L, unicode.N, unicode.P, unicode.S) && r != blankBraille && !lookalike.IsInvisible(r)
 	})
 }

@@ -10,26 +10,34 @@ const (
 	minStem    = 3
 )
 
-// guess returns an unknown word, which has no marks, without its ending. Such a word is a loan word
-// or a name, and is inflected regularly: as a noun, or as an adjective in -owy or a verb in -ować
-// derived from one.
-func guess(plain string) string {
+// guessStem returns an unknown word, which has no marks, without its ending. Such a word is a loan
+// word or a name, and is inflected regularly: as a noun, or as an adjective in -owy or a verb in
+// -ować derived from one.
+func guessStem(plain string) string {
 	if len(plain) < minGuessed || len(plain) > maxGuessed || strings.ContainsFunc(plain, func(r rune) bool { return r < 'a' || r > 'z' }) {
 		return plain
 	}
 	for _, endings := range [...]string{verbEndings, adjectiveEndings, nounEndings} {
-		longest, instead := "", ""
-		for ending := range strings.FieldsSeq(endings) {
-			ending, softened, _ := strings.Cut(ending, "=")
-			if len(ending) > len(longest) && strings.HasSuffix(plain, ending) && len(plain)-len(ending)+len(softened) >= minStem {
-				longest, instead = ending, softened
-			}
-		}
-		if longest != "" {
-			return strings.TrimSuffix(plain, longest) + instead
+		if stem := cutEnding(plain, endings); stem != plain {
+			return stem
 		}
 	}
 	return plain
+}
+
+// cutEnding returns a word without the longest of the endings that leaves a stem.
+func cutEnding(word, endings string) string {
+	longest := 0
+	stem := word
+	for ending := range strings.FieldsSeq(endings) {
+		ending, softened, _ := strings.Cut(ending, "=")
+		rest, ok := strings.CutSuffix(word, ending)
+		if ok && len(ending) > longest && len(rest)+len(softened) >= minStem {
+			longest = len(ending)
+			stem = rest + softened
+		}
+	}
+	return stem
 }
 
 // The endings, without marks. After "=" is the consonant of the stem that the ending has softened.

@@ -3,7 +3,6 @@ package terms
 import (
 	"cmp"
 	_ "embed" // the table, the stop words and the lexicon
-	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -14,13 +13,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"example.org/registry/readmodel/casefold"
-	"example.org/registry/readmodel/terms/lexicon"
+	"example.org/registry/readmodel/lookalike"
 )
-
-// Version numbers the analysis: the tables, the lexicon, the stop words and the code. An index of
-// another Version is rebuilt (package ranked). TestVersion fails if the analysis changes and
-// Version does not.
-const Version = 6
 
 //go:embed words.txt
 var wordsFile string
@@ -28,26 +22,24 @@ var wordsFile string
 //go:embed stop.txt
 var stopFile string
 
-//go:embed lexicon.fst
-var lexiconFile []byte
-
 // Stemmer holds the data that all analyzers share: the table, the lexicon and the stop words. It
 // does not change after New; any goroutine may use it.
 type Stemmer struct {
 	table   map[string][]string // form to terms
 	marked  map[string][]string // form without its marks to the forms of the table with marks
 	same    map[string]string   // lemma of the lexicon to the lemma that represents it
-	lexicon *lexicon.Lexicon
+	lexicon *lexicon
 	stop    map[string]struct{} // folded, with and without marks
 }
 
 // New loads a Stemmer. It takes milliseconds and a megabyte, so reuse it.
-func New() (*Stemmer, error) {
-	l, err := lexicon.Open(lexiconFile)
-	if err != nil {
-		return nil, fmt.Errorf("terms: %w", err)
+func New() *Stemmer {
+	s := &Stemmer{
+		table: map[string][]string{}, marked: map[string][]string{}, same: map[string]string{},
+		lexicon: openLexicon(lexiconFile), stop: map[string]struct{}{},
 	}
-	s := &Stemmer{table: map[string][]string{}, marked: map[string][]string{}, same: map[string]string{}, lexicon: l, stop: map[string]struct{}{}}
+
+	// The lemmas that stand for others come first: the table uses them.
 	for words := range lines(wordsFile) {
 		if words[0] == "=" {
 			for _, lemma := range words[2:] {
@@ -60,22 +52,24 @@ func New() (*Stemmer, error) {
 			s.declare(words[0], words[1:])
 		}
 	}
+
 	for _, form := range slices.Sorted(maps.Keys(s.table)) {
-		if bare := withoutMarks(form); bare != form {
-			s.marked[bare] = append(s.marked[bare], form)
+		if plain := withoutMarks(form); plain != form {
+			s.marked[plain] = append(s.marked[plain], form)
 		}
 	}
 	for words := range lines(stopFile) {
 		for _, word := range words {
-			s.stop[word], s.stop[withoutMarks(word)] = struct{}{}, struct{}{}
+			s.stop[word] = struct{}{}
+			s.stop[withoutMarks(word)] = struct{}{}
 		}
 	}
-	return s, nil
+	return s
 }
 
 // Dictionary returns a line that names the source of the lexicon, its owner and its license.
 func (s *Stemmer) Dictionary() string {
-	return s.lexicon.Source() + "; sjp.pl, Marek Futrega, under Apache-2.0"
+	return s.lexicon.source + "; sjp.pl, Marek Futrega, under Apache-2.0"
 }
 
 // lines returns the words of each line of a file. It skips comments and empty lines.
@@ -92,22 +86,23 @@ func lines(file string) iter.Seq[[]string] {
 // declare puts the forms of a term into the table. words.txt explains "+m" and the like.
 func (s *Stemmer) declare(term string, forms []string) {
 	add := func(form string) { s.table[form] = appendNew(s.table[form], cmp.Or(s.same[term], term)) }
-	endings := func(stem, endings string) {
-		for _, ending := range strings.Fields(endings) {
-			add(stem + ending)
+	addEndings := func(endings string) {
+		for ending := range strings.FieldsSeq(endings) {
+			add(term + ending)
 		}
 	}
+
 	add(term)
 	for _, form := range forms {
 		switch form {
 		case "+m":
-			endings(term, "a u owi em y ów om ami ach")
+			addEndings("a u owi em y ów om ami ach")
 		case "+k":
-			endings(term, "a u owi iem i ów om ami ach")
+			addEndings("a u owi iem i ów om ami ach")
 		case "+o":
-			endings(term, "owy owa owe owego owej owemu owym ową owych owymi owi")
+			addEndings("owy owa owe owego owej owemu owym ową owych owymi owi")
 		case "+u":
-			endings(term, `ować uję ujesz uje ujemy ujecie ują uj ując ujący ująca ujące ującego ujących owało ował owała owali owały
+			addEndings(`ować uję ujesz uje ujemy ujecie ują uj ując ujący ująca ujące ującego ujących owało ował owała owali owały
 				owałem owałam owałeś owałaś owaliśmy owano owany owana owane owani owanego owanej owanych owanie owania owaniem owaniu`)
 		default:
 			add(form)
@@ -125,7 +120,7 @@ func appendNew(terms []string, term string) []string {
 
 // Token is a word of a text.
 type Token struct {
-	Terms      []string // what is compared: the text has each of them. Must not be changed
+	Terms      []string // the text has each of them. Must not be changed
 	Plain      string   // the word as written, folded and without diacritics
 	Start, End int      // position in the text, in code points
 	Part       bool     // part of the token before: the letters, or the digits, of a name with both
@@ -142,63 +137,68 @@ type Analyzer struct {
 // Analyzer makes an Analyzer with an empty cache.
 func (s *Stemmer) Analyzer() *Analyzer { return &Analyzer{s, map[string][]string{}} }
 
+// The bounds of the cache of an Analyzer, in words, and of a word in it, in bytes. A full cache is
+// cleared.
+const (
+	maxCached     = 1 << 16
+	maxCachedWord = 64
+)
+
 // Terms returns the terms of a word, of a text or a query. The word must be folded, as
 // [Token.Folded] is. The caller must not change them.
 func (a *Analyzer) Terms(folded string) []string {
 	if terms, ok := a.terms[folded]; ok {
 		return terms
 	}
-	if len(a.terms) == maxRemembered {
+	if len(folded) > maxCachedWord {
+		return a.stemmer.termsOf(folded)
+	}
+
+	if len(a.terms) == maxCached {
 		clear(a.terms)
 	}
-	if len(folded) > maxRememberedWord {
-		return a.stemmer.terms(folded)
-	}
 	folded = strings.Clone(folded) // the cache would otherwise retain the whole text
-	terms := a.stemmer.terms(folded)
+	terms := a.stemmer.termsOf(folded)
 	a.terms[folded] = terms
 	return terms
 }
 
-// maxRemembered bounds the cache of an Analyzer, in words; when full, it is cleared.
-const maxRemembered = 1 << 16
-
-// maxRememberedWord bounds the words in the cache, in bytes.
-const maxRememberedWord = 64
-
 // Tokens appends the tokens of text to dst, in order, without stop words.
 func (a *Analyzer) Tokens(dst []Token, text string) []Token {
-	for at, n := 0, 0; at < len(text); {
-		size, runes := word(text[at:])
+	for pos := 0; text != ""; {
+		size, runes := measureWord(text)
 		if size == 0 {
-			_, size = utf8.DecodeRuneInString(text[at:])
-			at, n = at+size, n+1
-			continue
+			_, size = utf8.DecodeRuneInString(text)
+			runes = 1
+		} else {
+			dst = a.appendToken(dst, text[:size], pos)
 		}
-		dst = a.token(dst, text[at:at+size], n, n+runes)
-		at, n = at+size, n+runes
+		text = text[size:]
+		pos += runes
 	}
 	return dst
 }
 
-// word returns the length of the token that text begins with, in bytes and in code points, or 0 if
-// there is none. Invisible characters within a token do not end it. Symbols that stand for letters
-// (ⓚ, ㎏, ™) are tokens of their own, so that Sklep™ is found as sklep.
-func word(text string) (size, runes int) {
-	first, _ := utf8.DecodeRuneInString(text)
-	inWord := isLetter
-	if !isLetter(first) {
-		inWord = isLetterSymbol
+// measureWord returns the length of the token that text begins with, in bytes and in code points, or
+// 0 if there is none. Invisible characters within a token do not end it. Symbols that stand for
+// letters (ⓚ, ㎏, ™) are tokens of their own, so that Sklep™ is found as sklep.
+func measureWord(text string) (size, runes int) {
+	isInWord := isLetter
+	if first, _ := utf8.DecodeRuneInString(text); !isLetter(first) {
+		isInWord = isLetterSymbol
 	}
-	for at, n := 0, 0; at < len(text); n++ {
-		r, width := utf8.DecodeRuneInString(text[at:])
-		switch at += width; {
-		case isInvisible(r) && size > 0:
-		case isInvisible(r) || !inWord(r):
-			return size, runes
-		default:
-			size, runes = at, n+1
+
+	n := 0
+	for i, r := range text {
+		n++
+		if lookalike.IsInvisible(r) && size > 0 {
+			continue // counts only if the word goes on after it
 		}
+		if lookalike.IsInvisible(r) || !isInWord(r) {
+			break
+		}
+		size = i + utf8.RuneLen(r)
+		runes = n
 	}
 	return size, runes
 }
@@ -208,45 +208,45 @@ func isLetter(r rune) bool { return unicode.In(r, unicode.L, unicode.M, unicode.
 // isLetterSymbol reports whether r is a symbol that folding makes letters or digits of.
 func isLetterSymbol(r rune) bool { return unicode.Is(unicode.So, r) && fold(string(r)) != "" }
 
-// isInvisible reports whether a character is displayed as nothing, such as a soft hyphen or a
-// zero-width joiner.
-func isInvisible(r rune) bool {
-	return r >= 0xad && unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
-}
-
-func (a *Analyzer) token(dst []Token, text string, start, end int) []Token {
-	folded := fold(text)
+// appendToken appends the token of a word at position start, and its parts.
+func (a *Analyzer) appendToken(dst []Token, word string, start int) []Token {
+	folded := fold(word)
 	plain := withoutMarks(folded)
-	if _, stop := a.stemmer.stop[folded]; stop || plain == "" { // marks alone are not a word
+	if _, isStop := a.stemmer.stop[folded]; isStop || plain == "" { // marks alone are not a word
 		return dst
 	}
 	terms := a.Terms(folded)
-	dst = append(dst, Token{Terms: terms, Plain: plain, Start: start, End: end, Weak: slices.ContainsFunc(terms, isWeak), Folded: folded})
-	for at, n := 0, start; at < len(text); {
-		size, runes := alike(text[at:])
-		if size == len(text) {
+	dst = append(dst, Token{
+		Terms: terms, Plain: plain, Start: start, End: start + utf8.RuneCountInString(word),
+		Weak: slices.ContainsFunc(terms, isWeak), Folded: folded,
+	})
+
+	for rest := word; rest != ""; {
+		part := rest[:measureRun(rest)]
+		if part == word {
 			break // letters only, or digits only
 		}
-		part := fold(text[at : at+size])
-		if plain := withoutMarks(part); runes > 1 && plain != "" {
-			dst = append(dst, Token{Terms: a.Terms(part), Plain: plain, Start: n, End: n + runes, Part: true, Folded: part})
+		rest = rest[len(part):]
+		end := start + utf8.RuneCountInString(part)
+
+		folded := fold(part)
+		if plain := withoutMarks(folded); end-start > 1 && plain != "" {
+			dst = append(dst, Token{Terms: a.Terms(folded), Plain: plain, Start: start, End: end, Part: true, Folded: folded})
 		}
-		at, n = at+size, n+runes
+		start = end
 	}
 	return dst
 }
 
-// alike returns the length of the run of letters, or of digits, that text begins with, in bytes and
-// in code points.
-func alike(text string) (size, runes int) {
-	first, _ := utf8.DecodeRuneInString(text)
-	for _, r := range text {
+// measureRun returns the length in bytes of the run of letters, or of digits, that word begins with.
+func measureRun(word string) int {
+	first, _ := utf8.DecodeRuneInString(word)
+	for i, r := range word {
 		if unicode.IsNumber(r) != unicode.IsNumber(first) {
-			break
+			return i
 		}
-		size, runes = size+utf8.RuneLen(r), runes+1
 	}
-	return size, runes
+	return len(word)
 }
 
 // isWeak reports whether a term is a verb that says little next to other words.
@@ -254,34 +254,35 @@ func isWeak(term string) bool {
 	return term == "mieć" || term == "móc" || term == "chcieć" || term == "musieć"
 }
 
-// terms returns the terms of a folded word: those of its spelling, if it has marks and is known,
-// or else of all the words that are spelled like it apart from marks. If there is no such word, it
-// guesses.
-func (s *Stemmer) terms(folded string) (terms []string) {
+// termsOf returns the terms of a folded word. If it has marks and is known, it gets the terms of its
+// spelling, else those of all words that are spelled like it apart from marks. If there is no such
+// word, its stem is guessed.
+func (s *Stemmer) termsOf(folded string) (terms []string) {
 	plain := withoutMarks(folded)
 	if plain != folded {
-		if terms = s.known(nil, folded); terms != nil {
+		if terms = s.appendKnown(nil, folded); terms != nil {
 			return terms
 		}
 	}
-	for _, word := range s.lexicon.Spellings(slices.Clone(s.marked[plain]), plain) {
-		terms = s.known(terms, word)
+
+	for _, word := range s.lexicon.spellings(slices.Clone(s.marked[plain]), plain) {
+		terms = s.appendKnown(terms, word)
 	}
-	if terms = s.known(terms, plain); terms == nil {
-		terms = []string{guess(plain)}
+	if terms = s.appendKnown(terms, plain); terms == nil {
+		return []string{guessStem(plain)}
 	}
 	return terms
 }
 
-// known appends the terms of a folded word in the table, or else in the lexicon.
-func (s *Stemmer) known(terms []string, folded string) []string {
-	if of, ok := s.table[folded]; ok {
-		for _, term := range of {
+// appendKnown appends the terms of a folded word in the table, or else in the lexicon.
+func (s *Stemmer) appendKnown(terms []string, folded string) []string {
+	if found, ok := s.table[folded]; ok {
+		for _, term := range found {
 			terms = appendNew(terms, term)
 		}
 		return terms
 	}
-	for _, lemma := range s.lexicon.Lemmas(nil, folded) {
+	for _, lemma := range s.lexicon.lemmas(folded) {
 		terms = appendNew(terms, cmp.Or(s.same[lemma], lemma))
 	}
 	return terms
@@ -289,16 +290,12 @@ func (s *Stemmer) known(terms []string, folded string) []string {
 
 // fold returns a word after NFKC and case folding, reduced to letters, marks and digits.
 func fold(word string) string {
-	ascii := true
-	for i := range len(word) {
-		ascii = ascii && word[i] < utf8.RuneSelf && (word[i] < 'A' || word[i] > 'Z')
-	}
-	if ascii {
+	if !strings.ContainsFunc(word, func(r rune) bool { return r >= utf8.RuneSelf || r >= 'A' && r <= 'Z' }) {
 		return word
 	}
 	folded := norm.NFKC.String(casefold.String(norm.NFKC.String(word)))
 	return strings.Map(func(r rune) rune {
-		if isLetter(r) && !isInvisible(r) {
+		if isLetter(r) && !lookalike.IsInvisible(r) {
 			return r
 		}
 		return -1
@@ -307,24 +304,25 @@ func fold(word string) string {
 
 // withoutMarks removes the diacritics, also from ł, đ and ø.
 func withoutMarks(s string) string {
-	marked := false
-	for i := range len(s) {
-		marked = marked || s[i] >= utf8.RuneSelf
-	}
-	if !marked {
+	if isASCII(s) {
 		return s
 	}
 	return strings.Map(func(r rune) rune {
-		switch {
-		case unicode.Is(unicode.Mn, r):
+		if unicode.Is(unicode.Mn, r) {
 			return -1
-		case r == 'ł':
+		}
+		switch r {
+		case 'ł':
 			return 'l'
-		case r == 'đ':
+		case 'đ':
 			return 'd'
-		case r == 'ø':
+		case 'ø':
 			return 'o'
 		}
 		return r
 	}, norm.NFD.String(s))
+}
+
+func isASCII(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
 }

@@ -15,9 +15,7 @@ import (
 
 func analyzer(t testing.TB) *Analyzer {
 	t.Helper()
-	s, err := New()
-	require.NoError(t, err)
-	return s.Analyzer()
+	return New().Analyzer()
 }
 
 // oneTerm reports whether words have a term in common.
@@ -177,13 +175,13 @@ func TestTokens(t *testing.T) {
 // TestForgetting: a term is the same however often it is asked for.
 func TestForgetting(t *testing.T) {
 	a := analyzer(t)
-	for i := range maxRemembered + 10 {
+	for i := range maxCached + 10 {
 		a.terms[strings.Repeat("x", 40)+string(rune('가'+i%10000))+string(rune('가'+i/10000))] = nil
-		if len(a.terms) >= maxRemembered {
+		if len(a.terms) >= maxCached {
 			break
 		}
 	}
-	if got := a.Terms("oszukała"); !slices.Equal(got, []string{"oszukać"}) || len(a.terms) > maxRemembered {
+	if got := a.Terms("oszukała"); !slices.Equal(got, []string{"oszukać"}) || len(a.terms) > maxCached {
 		t.Errorf("%q, %d remembered", got, len(a.terms))
 	}
 }

@@ -20,7 +20,7 @@ func TestQuestions(t *testing.T) {
 		records = append(records, renderer.Render(uint64(i+1), e.Data))
 	}
 	view, _ := model.Apply(records, uint64(len(records)))
-	model.NameFeed("epoch", false)
+	model.NameFeed("epoch")
 	engine := &ranked.Engine{Dir: t.TempDir()}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -64,7 +64,7 @@ func TestQuestions(t *testing.T) {
 		require.NoError(t, err)
 		var found []string
 		for _, h := range page.Hits {
-			_, reason, _ := h.Row.Text()
+			_, reason := h.Row.Text()
 			found = append(found, reason)
 		}
 		if !strings.Contains(strings.Join(found, "\n"), c.finds) {

@@ -1,0 +1,123 @@
+package readmodel
+
+import (
+	"encoding/binary"
+	"iter"
+	"strings"
+
+	"github.com/tidwall/btree"
+)
+
+// tree holds rows in an order. A copy takes no time: it shares all nodes, and a change copies the nodes
+// that it touches. So the owner's trees change while any number of goroutines read a view's.
+type tree = btree.BTreeG[item]
+
+// item is a row in a tree: by key, then by list and entry id.
+type item struct {
+	key   uint64
+	row   *Row
+	slot  uint32
+	class filterBits
+}
+
+func itemOf(key uint64, r *Row) item { return item{key, r, r.slot, r.filter} }
+
+func newTree(isLess func(a, b item) bool) *tree {
+	return btree.NewBTreeGOptions(isLess, btree.Options{NoLocks: true})
+}
+
+// isLessByID orders items of one list by key and entry id.
+func isLessByID(a, b item) bool {
+	if a.key != b.key {
+		return a.key < b.key
+	}
+	return a.row.id < b.row.id
+}
+
+// isLessByName orders items of one list by name, which has the key as its first bytes, and entry id.
+func isLessByName(a, b item) bool {
+	if a.key != b.key {
+		return a.key < b.key
+	}
+	if c := strings.Compare(a.row.collation, b.row.collation); c != 0 {
+		return c < 0
+	}
+	return a.row.id < b.row.id
+}
+
+// order is the criterion by which a tree is sorted. Each order serves two sorts, read from either
+// end.
+type order uint8
+
+const (
+	byTime order = iota
+	byViews
+	byName
+	numOrders
+)
+
+// key returns the number by which r, with a view total of views, is sorted first.
+func (o order) key(r *Row, views int64) uint64 {
+	switch o {
+	case byViews:
+		return uint64(views)
+	case byName:
+		var start [8]byte
+		copy(start[:], r.collation)
+		return binary.BigEndian.Uint64(start[:])
+	default:
+		return uint64(r.reported) ^ 1<<63 // sorts times before 1970 first
+	}
+}
+
+// eachFrom calls f with the items of t from position skip on, from the end backwards if descending, until
+// f returns false.
+func eachFrom(t *tree, skip int, descending bool, f func(it item) bool) {
+	if descending {
+		skip = t.Len() - 1 - skip
+	}
+	first, ok := t.GetAt(skip)
+	if !ok {
+		return
+	}
+	if descending {
+		t.Descend(first, f)
+	} else {
+		t.Ascend(first, f)
+	}
+}
+
+// rowIndex finds shown rows by hashes. A key has the first bits of a hash, then the list of a row, and
+// then its slot.
+type rowIndex struct{ rows *btree.Map[uint64, *Row] }
+
+const (
+	slotBits = 28
+	listBits = 2
+)
+
+func newRowIndex() rowIndex { return rowIndex{&btree.Map[uint64, *Row]{}} }
+
+func rowKey(hash uint64, r *Row) uint64 {
+	const lowBits = slotBits + listBits
+	return hash>>lowBits<<lowBits | uint64(r.list)<<slotBits | uint64(r.slot)
+}
+
+func (x rowIndex) add(hash uint64, r *Row)    { x.rows.Set(rowKey(hash, r), r) }
+func (x rowIndex) remove(hash uint64, r *Row) { x.rows.Delete(rowKey(hash, r)) }
+func (x rowIndex) snapshot() rowIndex         { return rowIndex{x.rows.Copy()} }
+
+// find yields the rows that were added with a hash, and may yield others: the caller compares them.
+func (x rowIndex) find(hash uint64) iter.Seq[*Row] {
+	return x.withPrefix(hash, 64-slotBits-listBits)
+}
+
+// withPrefix yields the rows with a hash that has the same first bits.
+func (x rowIndex) withPrefix(hash uint64, bits int) iter.Seq[*Row] {
+	return func(yield func(*Row) bool) {
+		low := 64 - bits
+		x.rows.Ascend(hash>>low<<low, func(key uint64, r *Row) bool {
+			return key>>low == hash>>low && yield(r)
+		})
+	}
+}

@@ -1,0 +1,368 @@
+package readmodel
+
+import (
+	"strings"
+
+	"github.com/tidwall/btree"
+
+	"example.org/registry/events"
+)
+
+// state is the registry at one sequence: the content of a view, and the part of a model that its owner
+// changes. A copy takes no time: it shares all nodes and chunks with the original, which copies the ones
+// that it changes.
+type state struct {
+	lists     [events.NumLists]*list
+	donations *btree.Map[string, donation]
+	chats     Ranges                   // shown rows by their chat id
+	names     names                    // shown rows by their names
+	feed      *btree.Map[uint64, *Row] // all rows by the sequence of their last message, if there is one
+
+	digest     Digest // of all states
+	feedDigest Digest // of all shown rows (Row.feedDigest)
+	checkTag   string
+	subjects   int // number of subjects with a state
+	numLacking int // number of subjects with a state that the stream is not known to hold
+
+	sequence uint64
+	epoch    string // the name of the feed
+}
+
+// list is one list: its entries by id, and those that it shows in every order. It stores a view total
+// whether or not the entry is listed (events/CONTRACT.md#data).
+type list struct {
+	entries    *btree.Map[string, entry]
+	tombstones int // number of removed entries
+
+	// The others are of shown rows. A row has a slot, a small number.
+	orders  [numOrders]*tree
+	counts  filterCounts
+	rows    cowSlice[*Row]       // by slot, as the next two
+	filters cowSlice[filterBits] // zero of a free slot
+	views   cowSlice[int64]
+	texts   textBlocks
+
+	shownDigest, viewsDigest Digest // without revisions
+	tag, popularTag          string
+
+	// Used by the owner only.
+	slots   slotNumbers
+	changed bool // since the last publish
+}
+
+// entry is the knowledge of an entry id of a list. It never changes.
+type entry struct {
+	row      *Row   // the latest state; a removal is a row that is not shown; nil if only a total is known
+	sequence uint64 // of the last message with the state; 0 if the stream is not known to hold it
+	total    total
+}
+
+// total is a view total with its revision, and the sequence of the last message with it. The zero
+// value stands for none; clients see 0.
+type total struct {
+	views, revision int64
+	sequence        uint64
+}
+
+// donation is the state of a donation, or its removal.
+type donation struct {
+	state    *events.Donation // nil of a removed one
+	rank     events.Rank
+	sequence uint64
+}
+
+func newState() state {
+	s := state{
+		donations: &btree.Map[string, donation]{},
+		chats:     newRanges(), names: newNames(), feed: &btree.Map[uint64, *Row]{},
+	}
+	for i := range s.lists {
+		l := &list{entries: &btree.Map[string, entry]{}, texts: newTextBlocks(), changed: true}
+		l.orders = [numOrders]*tree{byTime: newTree(isLessByID), byViews: newTree(isLessByID), byName: newTree(isLessByName)}
+		s.lists[i] = l
+	}
+	return s
+}
+
+func (s *state) list(l events.List) *list { return s.lists[listIndex(l)] }
+
+// known is the known state of a subject, as far as others are compared with it. The zero value stands
+// for none: revisions start at 1.
+type known struct {
+	events.Rank
+	sequence uint64 // as entry.sequence
+	shown    bool   // lists, checks or the donation's page show the subject
+}
+
+func (s *state) known(k events.Subject) known {
+	if k.Kind == events.KindDonation {
+		d, _ := s.donations.Get(k.ID)
+		return known{d.rank, d.sequence, d.state != nil}
+	}
+
+	e, _ := s.list(k.List).entries.Get(k.ID)
+	if k.Kind == events.KindEntry {
+		if e.row == nil {
+			return known{}
+		}
+		return known{e.row.rank(), e.sequence, e.row.shown()}
+	}
+	if e.total.revision == 0 {
+		return known{}
+	}
+	data := events.Views{List: k.List, EntryID: k.ID, Revision: e.total.revision, Views: e.total.views}
+	return known{events.RankOf(data), e.total.sequence, true}
+}
+
+// apply makes r the state of its subject. If the known state wins against r, it returns that and
+// changes nothing.
+func (s *state) apply(r *Record) (winner *known) {
+	current := s.known(r.Subject)
+	order := r.rank().Compare(current.Rank)
+	if order < 0 {
+		return &current
+	}
+	if order == 0 { // a repetition
+		if r.Sequence > current.sequence {
+			s.setSequence(r.Subject, r.Sequence)
+		}
+		return nil
+	}
+
+	if current.Revision > 0 {
+		s.digest.sub(Digest(current.Hash))
+	} else {
+		s.subjects++
+	}
+	s.digest.Add(r.Digest())
+
+	switch r.Subject.Kind {
+	case events.KindEntry:
+		s.setEntry(r)
+	case events.KindViews:
+		s.setTotal(r)
+	default:
+		s.donations.Set(strings.Clone(r.Subject.ID), donation{r.donation, r.rank(), r.Sequence})
+	}
+	return nil
+}
+
+func (s *state) setEntry(r *Record) {
+	l := s.list(r.Subject.List)
+	old, _ := l.entries.Get(r.Subject.ID)
+	updated := entry{row: r.newRow(), sequence: r.Sequence, total: old.total}
+
+	s.unlink(l, old)
+	s.link(l, updated)
+	l.markText(old.row, updated.row)
+	l.put(r.Subject.ID, updated)
+}
+
+// link adds the state of an entry to all that is derived from it: orders, counts, digests, ranges, names
+// and the feed. unlink is its inverse; only these two know all of them.
+func (s *state) link(l *list, e entry) {
+	r := e.row
+	l.changed = true
+	if e.sequence > 0 {
+		s.feed.Set(e.sequence, r)
+	}
+	if r.removed {
+		l.tombstones++
+	}
+	if !r.shown() {
+		return
+	}
+
+	r.slot = l.slots.take()
+	l.rows.set(r.slot, r)
+	l.filters.set(r.slot, r.filter)
+	l.views.set(r.slot, e.total.views)
+
+	for o, t := range l.orders {
+		t.Set(itemOf(order(o).key(r, e.total.views), r))
+	}
+	l.counts[r.filter]++
+	l.shownDigest.Add(r.digest)
+	s.feedDigest.Add(r.feedDigest())
+
+	s.names.add(r)
+	s.chats.add(r)
+}
+
+func (s *state) unlink(l *list, e entry) {
+	r := e.row
+	if r == nil {
+		return
+	}
+	l.changed = true
+	s.feed.Delete(e.sequence)
+	if r.removed {
+		l.tombstones--
+	}
+	if !r.shown() {
+		return
+	}
+
+	s.chats.remove(r)
+	s.names.remove(r)
+
+	s.feedDigest.sub(r.feedDigest())
+	l.shownDigest.sub(r.digest)
+	l.counts[r.filter]--
+	for o, t := range l.orders {
+		t.Delete(itemOf(order(o).key(r, e.total.views), r))
+	}
+
+	l.rows.set(r.slot, nil)
+	l.filters.set(r.slot, 0)
+	l.slots.giveBack(r.slot)
+}
+
+// markText has searches read the row in the slot of a row that has changed, unless its text has not. The
+// old row is unlinked, and the new one linked.
+func (l *list) markText(old, updated *Row) {
+	wasShown := old != nil && old.shown()
+	if wasShown && updated.shown() && old.slot == updated.slot && old.text == updated.text && old.keys == updated.keys {
+		return
+	}
+	if wasShown {
+		l.texts.mark(old.slot)
+	}
+	if updated.shown() {
+		l.texts.mark(updated.slot)
+	}
+}
+
+func (s *state) setTotal(r *Record) {
+	k := r.Subject
+	l := s.list(k.List)
+	e, _ := l.entries.Get(k.ID)
+	old := e.total
+	e.total = total{r.views, r.Revision, r.Sequence}
+
+	l.changed = true
+	if old.revision > 0 {
+		l.viewsDigest.sub(viewsDigest(k, old.views))
+	}
+	l.viewsDigest.Add(r.digest)
+
+	if e.row != nil && e.row.shown() {
+		l.orders[byViews].Delete(itemOf(byViews.key(e.row, old.views), e.row))
+		l.orders[byViews].Set(itemOf(byViews.key(e.row, r.views), e.row))
+		l.views.set(e.row.slot, r.views)
+	}
+	l.put(k.ID, e)
+}
+
+// put stores the knowledge of an entry id, which may be a part of a larger string.
+func (l *list) put(id string, e entry) {
+	if e.row != nil {
+		id = e.row.id
+	} else {
+		id = strings.Clone(id)
+	}
+	l.entries.Set(id, e)
+}
+
+// setSequence sets the sequence of the last message with the known state of a subject.
+func (s *state) setSequence(k events.Subject, sequence uint64) {
+	if k.Kind == events.KindDonation {
+		if d, isKnown := s.donations.Get(k.ID); isKnown {
+			d.sequence = sequence
+			s.donations.Set(strings.Clone(k.ID), d)
+		}
+		return
+	}
+
+	l := s.list(k.List)
+	l.changed = true
+	e, _ := l.entries.Get(k.ID)
+	if k.Kind == events.KindViews {
+		e.total.sequence = sequence
+	} else if e.row != nil {
+		s.feed.Delete(e.sequence)
+		if sequence > 0 {
+			s.feed.Set(sequence, e.row)
+		}
+		e.sequence = sequence
+	}
+	l.put(k.ID, e)
+}
+
+// subjectsAfter returns the subjects that had the last message with their state after a sequence.
+func (s *state) subjectsAfter(sequence uint64) (all []events.Subject) {
+	for i, name := range events.Lists() {
+		s.lists[i].entries.Scan(func(id string, e entry) bool {
+			if e.sequence > sequence {
+				all = append(all, events.Subject{Kind: events.KindEntry, List: name, ID: id})
+			}
+			if e.total.sequence > sequence {
+				all = append(all, events.Subject{Kind: events.KindViews, List: name, ID: id})
+			}
+			return true
+		})
+	}
+	s.donations.Scan(func(id string, d donation) bool {
+		if d.sequence > sequence {
+			all = append(all, events.Subject{Kind: events.KindDonation, ID: id})
+		}
+		return true
+	})
+	return all
+}
+
+// snapshot returns a copy for a view. last is the view before: it has the lists that have not changed since.
+func (s *state) snapshot(last *state) state {
+	copied := *s
+	var shown [events.NumLists]Digest
+	for i, l := range s.lists {
+		shown[i] = l.shownDigest
+		copied.lists[i] = last.lists[i]
+		if l.changed {
+			copied.lists[i] = l.snapshot(string(events.Lists()[i]))
+			l.changed = false
+		}
+	}
+	copied.checkTag = contentTag("check", shown[:]...)
+
+	copied.donations = s.donations.Copy()
+	copied.chats = s.chats.snapshot()
+	copied.names.rows = s.names.rows.snapshot()
+	copied.feed = s.feed.Copy()
+	return copied
+}
+
+func (l *list) snapshot(name string) *list {
+	copied := *l
+	copied.entries = l.entries.Copy()
+	for o, t := range l.orders {
+		copied.orders[o] = t.Copy()
+	}
+	copied.rows = l.rows.snapshot()
+	copied.filters = l.filters.snapshot()
+	copied.views = l.views.snapshot()
+	copied.texts = l.texts.snapshot()
+
+	copied.tag = contentTag(name, l.shownDigest)
+	copied.popularTag = contentTag(name+" by views", l.shownDigest, l.viewsDigest)
+	copied.slots = slotNumbers{}
+	return &copied
+}
+
+// slotNumbers allocates the lowest free numbers.
+type slotNumbers struct {
+	free []uint32 // released numbers
+	next uint32   // the lowest number never used
+}
+
+func (s *slotNumbers) take() uint32 {
+	if n := len(s.free); n > 0 {
+		slot := s.free[n-1]
+		s.free = s.free[:n-1]
+		return slot
+	}
+	s.next++
+	return s.next - 1
+}
+
+func (s *slotNumbers) giveBack(slot uint32) { s.free = append(s.free, slot) }

@@ -1,0 +1,139 @@
+package terms
+
+import (
+	"bytes"
+	_ "embed" // the file
+	"strings"
+
+	"github.com/blevesearch/vellum"
+)
+
+//go:embed lexicon.fst
+var lexiconFile []byte
+
+// lexicon returns the lemmas of a word's forms: "sklep" for sklepu, sklepem and sklepach. It is read
+// in place, so four million forms take the 2.5 MB of the file and hardly any more memory. Any
+// goroutine may use it.
+//
+// The file has a line that names its source, a line for each set of rules, an empty line, and a
+// transducer of package vellum from forms to the numbers of their sets. A rule turns a form into a
+// lemma: a letter for the number of letters to cut off the end (A: none, B: one …), then the text to
+// append. A set has a rule for each lemma that the form may have. Words that are inflected alike
+// therefore share the ends of their paths.
+//
+// Forms and lemmas consist of the letters a to z and the nine Polish ones with marks, in lower case.
+// In the transducer each is a byte: letters with marks are capitals (see encode).
+type lexicon struct {
+	source string
+	sets   []string
+	forms  *vellum.FST
+}
+
+// openLexicon opens the lexicon in a file that is a part of the program.
+func openLexicon(file []byte) *lexicon {
+	head, transducer, _ := bytes.Cut(file, []byte("\n\n"))
+	source, sets, _ := strings.Cut(string(head), "\n")
+	forms, err := vellum.Load(transducer)
+	if err != nil {
+		panic(err)
+	}
+	return &lexicon{source, strings.Split(sets, "\n"), forms}
+}
+
+// lemmas returns the lemmas of a form, as spelled. An unknown form has none.
+func (l *lexicon) lemmas(form string) (lemmas []string) {
+	key, ok := encode(form)
+	if !ok {
+		return nil
+	}
+	set, isKnown, err := l.forms.Get(key)
+	if err != nil || !isKnown {
+		return nil
+	}
+
+	for rule := range strings.FieldsSeq(l.sets[set]) {
+		stem := key[:len(key)-int(rule[0]-'A')]
+		lemmas = append(lemmas, decode(stem)+rule[1:])
+	}
+	return lemmas
+}
+
+// maxSpelled bounds the letters of a form.
+const maxSpelled = 40
+
+// spellings appends the forms that equal this one except for marks that it lacks: zadał and żądał for
+// "zadal".
+func (l *lexicon) spellings(dst []string, form string) []string {
+	key, ok := encode(form)
+	if !ok || len(key) > maxSpelled {
+		return dst
+	}
+	return l.walk(dst, key, 0, l.forms.Start())
+}
+
+// walk goes on from the state that the first n letters of key have reached.
+func (l *lexicon) walk(dst []string, key []byte, n, state int) []string {
+	if n == len(key) {
+		if l.forms.IsMatch(state) {
+			dst = append(dst, decode(key))
+		}
+		return dst
+	}
+
+	letter := key[n]
+	for _, spelled := range []byte(string(letter) + withMarks(letter)) {
+		if next := l.forms.Accept(state, spelled); l.forms.CanMatch(next) {
+			key[n] = spelled
+			dst = l.walk(dst, key, n+1, next)
+		}
+	}
+	key[n] = letter
+	return dst
+}
+
+// The letters with marks, and their bytes.
+const (
+	marks    = "ąćęłńóśźż"
+	capitals = "ACELNOSXZ"
+)
+
+// encode returns the letters of a word, a byte each. ok is false if the word has other letters.
+func encode(word string) (letters []byte, ok bool) {
+	letters = make([]byte, 0, 32)
+	for _, r := range word {
+		if r >= 'a' && r <= 'z' {
+			letters = append(letters, byte(r))
+			continue
+		}
+		i := strings.IndexRune(marks, r)
+		if i < 0 {
+			return nil, false
+		}
+		letters = append(letters, capitals[i/2]) // each has two bytes
+	}
+	return letters, true
+}
+
+// decode is the inverse of encode.
+func decode(letters []byte) string {
+	var b strings.Builder
+	for _, c := range letters {
+		if i := strings.IndexByte(capitals, c); i >= 0 {
+			b.WriteString(marks[2*i : 2*i+2])
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// withMarks returns the bytes of a letter with the marks that it can have.
+func withMarks(letter byte) string {
+	switch letter {
+	case 'a', 'c', 'e', 'l', 'n', 'o', 's':
+		return string(letter - 'a' + 'A')
+	case 'z':
+		return "XZ"
+	}
+	return ""
+}
