@@ -41,13 +41,12 @@ func TestVerify(t *testing.T) {
 	require.NoError(t, err)
 	defer store.Close()
 	model := readmodel.New()
-	operators, err := admin.New(admin.Config{
+	operators := admin.New(admin.Config{
 		Health:     &httpapi.Health{Reader: model, Readiness: func() httpapi.Readiness { return httpapi.Readiness{Ready: true} }},
 		Gatherer:   prometheus.NewRegistry(),
 		Snapshots:  exporter{store: store},
 		Projection: func() admin.Projection { return admin.ProjectionOf(model.View()) },
 	})
-	require.NoError(t, err)
 	srv := httptest.NewServer(operators)
 	defer srv.Close()
 	verify := func() (string, error) {

@@ -26,18 +26,17 @@ type ModelState struct {
 	Entries    httpapi.Counts `json:"entries"`
 }
 
-// Snapshots makes snapshots and exports of the running server. Any goroutine may call its methods.
-// Errors are reported like those of Config.Rebuild.
+// Snapshots makes snapshots and exports of the running server. Any goroutine may call its methods. Errors are sent as for
+// Config.Rebuild.
 type Snapshots interface {
 	// Create puts a snapshot at the checkpoint into the object store. The result is sent as JSON.
 	Create(ctx context.Context) (any, error)
-	// Export writes the whole content to w as events, one a line. It calls begin before the first
-	// byte, once it knows that it can export.
+	// Export writes the whole content to w as events, one a line. It calls begin before the first byte, once it knows that it
+	// can export.
 	Export(ctx context.Context, w io.Writer, begin func()) error
 }
 
-// Refused is an error that says why the server refuses a command, and the remedy. It is sent with
-// 409.
+// Refused is an error that says why the server refuses a command, and the remedy. It is sent with 409.
 type Refused string
 
 func (r Refused) Error() string { return string(r) }
@@ -50,47 +49,47 @@ func (u Unavailable) Error() string { return string(u) }
 // fail sends err with the status of its type. Operators see the text of every error.
 func fail(w http.ResponseWriter, err error) {
 	status := http.StatusInternalServerError
-	if refused := Refused(""); errors.As(err, &refused) {
+	if _, refused := errors.AsType[Refused](err); refused {
 		status = http.StatusConflict
-	} else if unavailable := Unavailable(""); errors.As(err, &unavailable) {
+	} else if _, unavailable := errors.AsType[Unavailable](err); unavailable {
 		status = http.StatusServiceUnavailable
 	}
-	plain(w, status, err.Error())
+	sendLine(w, status, err.Error())
 }
 
-// rebuild responds once the rebuild is done. If the client disconnects, the rebuild ends and the
-// old model stays.
+// rebuild responds once the rebuild is done. If the client disconnects, the rebuild ends and the old model stays.
 func (l *listener) rebuild(w http.ResponseWriter, r *http.Request) {
-	w = withoutDeadline(w)
+	extendDeadline(w)
 	rebuilt, err := l.Rebuild(r.Context())
 	if err != nil {
 		fail(w, err)
 		return
 	}
-	l.sendJSON(w, r, http.StatusOK, rebuilt)
+	sendJSON(w, http.StatusOK, rebuilt)
 }
 
 // createSnapshot sends 201 and the description of the snapshot in the object store.
 func (l *listener) createSnapshot(w http.ResponseWriter, r *http.Request) {
-	w = withoutDeadline(w)
-	made, err := l.Snapshots.Create(r.Context())
+	extendDeadline(w)
+	snapshot, err := l.Snapshots.Create(r.Context())
 	if err != nil {
 		fail(w, err)
 		return
 	}
-	l.sendJSON(w, r, http.StatusCreated, made)
+	sendJSON(w, http.StatusCreated, snapshot)
 }
 
-// export sends events, one a line. After the first one, a failure closes the connection, so that a
-// partial export never looks complete.
-func (l *listener) export(w http.ResponseWriter, r *http.Request) {
-	w = withoutDeadline(w)
+// sendExport sends events, one a line. After the first one, a failure closes the connection, so that a partial export never
+// looks complete.
+func (l *listener) sendExport(w http.ResponseWriter, r *http.Request) {
+	extendDeadline(w)
 	began := false
 	err := l.Snapshots.Export(r.Context(), w, func() {
 		began = true
 		w.Header().Set("Content-Type", "application/x-ndjson")
 		w.WriteHeader(http.StatusOK)
 	})
+
 	if err != nil && !began {
 		fail(w, err)
 		return
@@ -101,23 +100,10 @@ func (l *listener) export(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// writeTimeout is how long a client may take to receive each piece of a long response.
-const writeTimeout = time.Minute
+// commandTimeout is longer than any command takes. It ends an export to a client that has stopped reading.
+const commandTimeout = 24 * time.Hour
 
-// withoutDeadline lifts the time limit of a response that takes long to make. Its client must keep
-// receiving: each write has a limit of its own.
-func withoutDeadline(w http.ResponseWriter) http.ResponseWriter {
-	control := http.NewResponseController(w)
-	_ = control.SetWriteDeadline(time.Time{}) // a recorder in a test has none
-	return patientWriter{w, control}
-}
-
-type patientWriter struct {
-	http.ResponseWriter
-	control *http.ResponseController
-}
-
-func (p patientWriter) Write(b []byte) (int, error) {
-	_ = p.control.SetWriteDeadline(time.Now().Add(writeTimeout)) // the same
-	return p.ResponseWriter.Write(b)
+// extendDeadline replaces the server's time limit of a response.
+func extendDeadline(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(commandTimeout)) // a recorder in a test has none
 }

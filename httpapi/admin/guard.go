@@ -11,19 +11,15 @@ import (
 	"strings"
 )
 
-// The paths that need no token, since the supervisor of the process requests them.
+// Supervisors of the process request these paths without a token.
 const (
 	livePath  = "/livez"
 	readyPath = "/readyz"
 )
 
-// maxBody bounds the body of a request, in bytes.
-const maxBody = 64 << 10
-
-// guard protects next from web pages in an operator's browser. Host reveals a page that points a name
-// of its own at this address (DNS rebinding); Origin or Sec-Fetch-Site, one that sends requests across
-// origins. It is not [http.CrossOriginProtection], which lets every GET through, and /export and
-// /debug/pprof are GETs.
+// guard protects next from web pages in an operator's browser. Host reveals a page that points a name of its own at this
+// address (DNS rebinding); Origin or Sec-Fetch-Site reveals a page that sends requests across origins.
+// [http.CrossOriginProtection] would let every GET through, and /export and /debug/pprof are GETs.
 func guard(name string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
@@ -31,15 +27,13 @@ func guard(name string, next http.Handler) http.Handler {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 
 		if !isOwnHost(r.Host, name) {
-			plain(w, http.StatusForbidden, "forbidden: address this listener by IP address, as localhost or by its configured name")
+			sendLine(w, http.StatusForbidden, "forbidden: address this listener by IP address, as localhost or by its configured name")
 			return
 		}
 		if isFromOtherSite(r) {
-			plain(w, http.StatusForbidden, "forbidden: request from another site")
+			sendLine(w, http.StatusForbidden, "forbidden: request from another site")
 			return
 		}
-
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		next.ServeHTTP(w, r)
 	})
 }
@@ -48,9 +42,8 @@ func guard(name string, next http.Handler) http.Handler {
 func isOwnHost(host, name string) bool {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
-	} else {
-		host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 	}
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 
 	if _, err := netip.ParseAddr(host); err == nil {
 		return true
@@ -67,20 +60,19 @@ func isFromOtherSite(r *http.Request) bool {
 	return slices.Contains(r.Header["Sec-Fetch-Site"], "cross-site") || slices.ContainsFunc(r.Header["Origin"], isForeign)
 }
 
-// command wraps the handler of a request with side effects. It requires a header that no form and
-// no link can send, and that a page of another origin may not send.
+// command wraps the handler of a request with side effects. It requires a header that no form and no link can send, and that a
+// page of another origin may not send.
 func command(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Registry-Admin") != "1" {
-			plain(w, http.StatusForbidden, "forbidden: the header Registry-Admin: 1 is required")
+			sendLine(w, http.StatusForbidden, "forbidden: the header Registry-Admin: 1 is required")
 			return
 		}
 		next(w, r)
 	}
 }
 
-// requireToken only lets probes and requests with the token through; if the token is empty, it lets
-// all through.
+// requireToken only lets probes and requests with the token through. Without a token it lets all through.
 func requireToken(token string, next http.Handler) http.Handler {
 	if token == "" {
 		return next
@@ -94,7 +86,7 @@ func requireToken(token string, next http.Handler) http.Handler {
 
 		if !hasToken && r.URL.Path != livePath && r.URL.Path != readyPath {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			plain(w, http.StatusUnauthorized, "unauthorized: a bearer token is required")
+			sendLine(w, http.StatusUnauthorized, "unauthorized: a bearer token is required")
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -147,7 +147,7 @@ func (s *server) newHandlers(cfg httpapi.Config) (public *httpapi.Public, operat
 	if err != nil {
 		return nil, nil, fmt.Errorf("public API: %w", err)
 	}
-	operators, err = admin.New(admin.Config{
+	operators = admin.New(admin.Config{
 		Health:     s.health,
 		Gatherer:   metrics,
 		Projection: s.live.projection,
@@ -157,9 +157,6 @@ func (s *server) newHandlers(cfg httpapi.Config) (public *httpapi.Public, operat
 		Token:      s.cfg.AdminToken,
 		Logger:     s.log,
 	})
-	if err != nil {
-		return nil, nil, fmt.Errorf("operators' listener: %w", err)
-	}
 	return public, operators, nil
 }
 
