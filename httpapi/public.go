@@ -94,7 +94,7 @@ type Public struct {
 	sitePaths   map[string]bool // of pages; fixed after construction
 }
 
-// NewPublic returns the public API. It fails for an address that no page or upstream can use.
+// NewPublic returns the public API. It fails for addresses and texts that no page can show.
 func NewPublic(cfg Config) (*Public, error) {
 	p := &Public{
 		logger:    cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler)),
@@ -115,12 +115,8 @@ func NewPublic(cfg Config) (*Public, error) {
 		p.rankedIndex = func() RankedIndex { return nil }
 	}
 
-	var err error
 	cfg.Status.Database = databaseCheck(cfg.Status.Database, cfg.Health)
-	p.upstreams, err = upstream.New(upstream.Config{Status: cfg.Status, Avatars: cfg.Avatars, UserAgent: cfg.UserAgent, Metrics: cfg.Metrics, Logger: p.logger})
-	if err != nil {
-		return nil, fmt.Errorf("httpapi: %w", err)
-	}
+	p.upstreams = upstream.New(upstream.Config{Status: cfg.Status, Avatars: cfg.Avatars, UserAgent: cfg.UserAgent, Metrics: cfg.Metrics, Logger: p.logger})
 	if err := p.addRoutes(cfg); err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}

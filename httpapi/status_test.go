@@ -6,8 +6,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"example.org/registry/httpapi/upstream"
 )
 
 func statusIn(t testing.TB, a *response) (s statusBody) {
@@ -16,18 +14,6 @@ func statusIn(t testing.TB, a *response) (s statusBody) {
 		t.Fatalf("%v in %q", err, a.body)
 	}
 	return s
-}
-
-// Addresses that cannot be right are refused at start.
-func TestBadUpstreams(t *testing.T) {
-	health := &Health{Reader: failing{}, Readiness: func() Readiness { return Readiness{} }}
-	for _, cfg := range []Config{
-		{Health: health, Status: upstream.StatusConfig{Guard: "ftp://x"}}, {Health: health, Avatars: upstream.AvatarConfig{API: "http://x"}},
-	} {
-		if _, err := NewPublic(cfg); err == nil {
-			t.Errorf("%+v is accepted", cfg)
-		}
-	}
 }
 
 // The body over HTTP: four components in order, UTC with milliseconds, nothing configured.

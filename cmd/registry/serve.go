@@ -250,7 +250,7 @@ const maxToken = 4096
 // good as a password, so a file that others on the machine may read, or its group may write, is
 // refused. The group may read it, because that is how Kubernetes passes secrets to a process that
 // is not root.
-func (c *serveCmd) chatToken() (upstream.Secret, error) {
+func (c *serveCmd) chatToken() (string, error) {
 	if c.ChatTokenFile == "" {
 		return "", nil
 	}
@@ -269,7 +269,7 @@ func (c *serveCmd) chatToken() (upstream.Secret, error) {
 	if token == "" || len(token) > maxToken || !cli.IsToken(token) {
 		return "", errors.New("--chat-token-file: the file must hold one token of printable ASCII characters without spaces")
 	}
-	return upstream.Secret(token), nil
+	return token, nil
 }
 
 // markdownFile reads a text for the site, of at most limit bytes. It returns "" if name is empty.
@@ -300,13 +300,13 @@ func (c *serveCmd) userAgent() string {
 }
 
 // avatars returns where pictures of users come from.
-func (c *serveCmd) avatars(token upstream.Secret) upstream.AvatarConfig {
+func (c *serveCmd) avatars(token string) upstream.AvatarConfig {
 	return upstream.AvatarConfig{API: string(c.ChatAPIURL), CDN: string(c.ChatCDNURL), Token: token}
 }
 
 // checkAvatars rejects addresses that do not fit together.
 func (c *serveCmd) checkAvatars() error {
-	token := upstream.Secret("")
+	token := ""
 	if c.ChatTokenFile != "" {
 		token = "there will be one"
 	}

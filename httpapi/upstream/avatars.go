@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/netip"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/maypok86/otter/v2"
@@ -19,8 +21,7 @@ const (
 	perSecond = 20
 )
 
-// How much is cached, and for how long. What is not a picture is cached for less time: it is cheap, and
-// a user may have just set a first one.
+// How much is cached, and for how long. The absence of a picture is cached for less time: a user may have just set a first one.
 const (
 	cacheBytes    = 32 << 20
 	pictureKept   = time.Hour
@@ -29,17 +30,20 @@ const (
 	entryOverhead = 256 // bytes of an entry besides its picture, roughly
 )
 
-// AvatarConfig configures where the pictures of users come from. The zero value generates every
-// picture.
-type AvatarConfig struct {
-	// API and CDN are the addresses of a Discord-compatible platform: both or neither.
-	API, CDN string
+// How long calls to the platform pause after a failure.
+const (
+	minPause    = time.Second
+	maxPause    = time.Hour   // whatever it asks for
+	deniedPause = time.Minute // platforms block callers that keep trying
+)
 
-	// Token is the bot's. If empty, the API is called without one.
-	Token Secret
+// AvatarConfig configures where the pictures of users come from. The zero value generates every picture.
+type AvatarConfig struct {
+	API, CDN string // the addresses of a Discord-compatible platform: both or neither
+	Token    string // the bot's; if empty, the API is called without one
 }
 
-// Check returns an error for bad addresses, for operators. New calls it too.
+// Check returns an error for bad addresses, for operators.
 func (cfg AvatarConfig) Check() error {
 	if (cfg.API == "") != (cfg.CDN == "") {
 		return errors.New("the addresses of the chat platform's API and of its pictures go together")
@@ -64,18 +68,28 @@ func (cfg AvatarConfig) Check() error {
 	return nil
 }
 
+// isPrivateHost reports whether a host is in the operator's own network: a private or loopback address, localhost, or a name
+// without a dot.
+func isPrivateHost(host string) bool {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast()
+	}
+	return !strings.Contains(host, ".")
+}
+
 // avatars finds pictures: in its cache, or on the platform, at most 32 at once and 20 a second.
 type avatars struct {
 	ctx      context.Context // of the calls
 	platform *platform       // nil if there is none
-	icons    identicons
-	cache    *otter.Cache[avatarKey, cached]
+	cache    *otter.Cache[avatarKey, cachedAvatar]
 	running  singleflight.Group
 	slots    chan struct{} // one for each running call
 	limiter  *rate.Limiter
-	backOff  backOff
 	logger   *slog.Logger
 	logged   rate.Sometimes
+
+	mu          sync.Mutex
+	pausedUntil time.Time // no calls before
 }
 
 // avatarKey names a cached value: a user's picture of a size or, with size 0, the picture's name.
@@ -84,11 +98,11 @@ type avatarKey struct {
 	size int
 }
 
-// cached is the result of a request. The zero value is a failure.
-type cached struct {
+// cachedAvatar is the result of a request. The zero value is a failure.
+type cachedAvatar struct {
 	result avatarResult
 	name   string // of the picture
-	kind   string // media type
+	media  string
 	bytes  []byte // shared, must not be modified
 }
 
@@ -100,18 +114,10 @@ const (
 	avatarFound
 )
 
-func newAvatars(ctx context.Context, cfg Config, m *metrics) (*avatars, error) {
-	if err := cfg.Avatars.Check(); err != nil {
-		return nil, err
-	}
-	cache, err := newAvatarCache(cacheBytes)
-	if err != nil {
-		return nil, err
-	}
-
+func newAvatars(ctx context.Context, cfg Config, client *client) *avatars {
 	a := &avatars{
 		ctx:     ctx,
-		cache:   cache,
+		cache:   newAvatarCache(cacheBytes),
 		slots:   make(chan struct{}, maxAtOnce),
 		limiter: rate.NewLimiter(perSecond, 1), // no bursts: any second has 20
 		logger:  cfg.Logger,
@@ -119,28 +125,21 @@ func newAvatars(ctx context.Context, cfg Config, m *metrics) (*avatars, error) {
 	}
 	if cfg.Avatars.API != "" {
 		a.platform = &platform{
-			api: strings.TrimRight(cfg.Avatars.API, "/"), cdn: strings.TrimRight(cfg.Avatars.CDN, "/"),
-			token: cfg.Avatars.Token, client: newClient(cfg, m),
+			api: strings.TrimRight(cfg.Avatars.API, "/"), cdn: strings.TrimRight(cfg.Avatars.CDN, "/"), token: cfg.Avatars.Token, client: client,
 		}
 	}
-	return a, nil
+	return a
 }
 
 // newAvatarCache returns a cache of at most bytes bytes.
-func newAvatarCache(bytes uint64) (*otter.Cache[avatarKey, cached], error) {
-	return otter.New(&otter.Options[avatarKey, cached]{
+func newAvatarCache(bytes uint64) *otter.Cache[avatarKey, cachedAvatar] {
+	return otter.Must(&otter.Options[avatarKey, cachedAvatar]{
 		MaximumWeight: bytes,
-		Weigher: func(key avatarKey, c cached) uint32 {
+		Weigher: func(key avatarKey, c cachedAvatar) uint32 {
 			return uint32(entryOverhead + len(key.user) + len(c.name) + len(c.bytes))
 		},
-		ExpiryCalculator: otter.ExpiryWritingFunc(func(e otter.Entry[avatarKey, cached]) time.Duration {
-			switch e.Value.result {
-			case avatarFound:
-				return pictureKept
-			case avatarNone:
-				return noPictureKept
-			}
-			return failureKept
+		ExpiryCalculator: otter.ExpiryWritingFunc(func(e otter.Entry[avatarKey, cachedAvatar]) time.Duration {
+			return [...]time.Duration{avatarFailed: failureKept, avatarNone: noPictureKept, avatarFound: pictureKept}[e.Value.result]
 		}),
 		Clock:    cacheClock{time.Now()},
 		Executor: func(task func()) { task() }, // runs in the caller's goroutine, so there is none to wait for
@@ -148,26 +147,26 @@ func newAvatarCache(bytes uint64) (*otter.Cache[avatarKey, cached], error) {
 	})
 }
 
-// cacheClock implements otter.Clock by the monotonic clock and without a goroutine: an expired
-// entry is not found, and is evicted when room is needed.
+// cacheClock implements otter.Clock by the monotonic clock and without a goroutine: an expired entry is not found, and is
+// evicted when room is needed.
 type cacheClock struct{ start time.Time }
 
 func (c cacheClock) NowNano() int64                    { return int64(time.Since(c.start)) }
 func (cacheClock) Tick(time.Duration) <-chan time.Time { return nil }
 
-// find returns a user's picture: at once if it is cached or cannot exist, else within callTimeout.
-// Whoever asks for it meanwhile shares the calls.
-func (a *avatars) find(user string, size int) cached {
+// findPicture returns a user's picture: at once if it is cached or cannot exist, else within callTimeout. Requests for it
+// meanwhile share the calls.
+func (a *avatars) findPicture(user string, size int) cachedAvatar {
 	if a.platform == nil || !isIssued(user) {
-		return cached{result: avatarNone}
+		return cachedAvatar{result: avatarNone}
 	}
 	key := avatarKey{user, size}
-	if c, ok := a.known(key); ok {
+	if c, ok := a.findCached(key); ok {
 		return c
 	}
 
-	found, _, _ := a.running.Do(user+" "+strconv.Itoa(size), func() (any, error) { return a.fetch(key), nil })
-	return found.(cached)
+	found, _, _ := a.running.Do(user+" "+strconv.Itoa(size), func() (any, error) { return a.fetchInTurn(key), nil })
+	return found.(cachedAvatar)
 }
 
 // isIssued reports whether a platform can have issued the id: 15 to 20 digits.
@@ -175,8 +174,8 @@ func isIssued(user string) bool {
 	return len(user) >= 15 && len(user) <= 20 && strings.Trim(user, "0123456789") == ""
 }
 
-// known returns the cached result for a user and a size.
-func (a *avatars) known(key avatarKey) (cached, bool) {
+// findCached returns the cached result for a user and a size.
+func (a *avatars) findCached(key avatarKey) (cachedAvatar, bool) {
 	if c, ok := a.cache.GetIfPresent(key); ok {
 		return c, true
 	}
@@ -184,48 +183,47 @@ func (a *avatars) known(key avatarKey) (cached, bool) {
 	return name, ok && name.result != avatarFound
 }
 
-// fetch asks the platform when its turn comes.
-func (a *avatars) fetch(key avatarKey) cached {
-	if c, ok := a.known(key); ok {
+// fetchInTurn asks the platform, unless it is busy or calls pause.
+func (a *avatars) fetchInTurn(key avatarKey) cachedAvatar {
+	if c, ok := a.findCached(key); ok {
 		return c // arrived just before
 	}
 	select {
 	case a.slots <- struct{}{}:
 		defer func() { <-a.slots }()
 	default:
-		return cached{} // busy
+		return cachedAvatar{} // busy
 	}
 	ctx, cancel := context.WithTimeout(a.ctx, callTimeout)
 	defer cancel()
 	if a.limiter.Wait(ctx) != nil {
-		return cached{} // the turn would come too late
+		return cachedAvatar{} // the turn would come too late
 	}
-	if !a.backOff.allows() {
-		return cached{}
+	if a.isPaused() {
+		return cachedAvatar{}
 	}
 
-	began := time.Now()
-	c, err := a.ask(ctx, key)
+	c, err := a.fetch(ctx, key)
 	if a.ctx.Err() != nil {
-		return cached{} // the server is stopping
+		return cachedAvatar{} // the server is stopping
 	}
-	a.backOff.record(began, err)
 	if err != nil {
+		a.pauseFor(pauseAfter(err))
 		a.logged.Do(func() { a.logger.Warn("chat platform gives no picture", "error", err.Error()) })
 	}
 	return c
 }
 
-// ask asks for the picture's name, unless it is cached, and then for the picture. Every result is
-// cached but a request to be left alone, which is not about a user.
-func (a *avatars) ask(ctx context.Context, key avatarKey) (cached, error) {
-	name, err := a.askName(ctx, key.user)
+// fetch asks for the picture's name, unless it is cached, and then for the picture. Its error is about the platform: a missing
+// picture is none.
+func (a *avatars) fetch(ctx context.Context, key avatarKey) (cachedAvatar, error) {
+	name, err := a.fetchName(ctx, key.user)
 	if err != nil || name.result != avatarFound {
 		return name, err
 	}
 
-	kind, picture, err := a.platform.fetchPicture(ctx, key.user, name.name, key.size)
-	c := cached{result: resultOf(err), kind: kind, bytes: picture}
+	media, picture, err := a.platform.fetchPicture(ctx, key.user, name.name, key.size)
+	c := cachedAvatar{result: resultOf(err), media: media, bytes: picture}
 	a.keep(key, c, err)
 	if c.result == avatarNone {
 		return c, nil
@@ -233,22 +231,23 @@ func (a *avatars) ask(ctx context.Context, key avatarKey) (cached, error) {
 	return c, err
 }
 
-// askName is shared by requests for several sizes of a user's picture.
-func (a *avatars) askName(ctx context.Context, user string) (cached, error) {
+// fetchName is shared by requests for several sizes of a user's picture.
+func (a *avatars) fetchName(ctx context.Context, user string) (cachedAvatar, error) {
 	found, err, _ := a.running.Do(user, func() (any, error) {
 		key := avatarKey{user, 0}
 		if c, ok := a.cache.GetIfPresent(key); ok {
 			return c, nil
 		}
+
 		name, err := a.platform.findName(ctx, user)
-		c := cached{result: resultOf(err), name: name}
+		c := cachedAvatar{result: resultOf(err), name: name}
 		if err == nil && name == "" {
 			c.result = avatarNone
 		}
 		a.keep(key, c, err)
 		return c, err
 	})
-	return found.(cached), err
+	return found.(cachedAvatar), err
 }
 
 func resultOf(err error) avatarResult {
@@ -261,14 +260,35 @@ func resultOf(err error) avatarResult {
 	return avatarFailed
 }
 
-func (a *avatars) keep(key avatarKey, c cached, err error) {
+// keep caches every result but a request to be left alone, which is not about a user.
+func (a *avatars) keep(key avatarKey, c cachedAvatar, err error) {
 	if failure, ok := errors.AsType[*callError](err); !ok || failure.pause == 0 {
 		a.cache.Set(key, c)
 	}
 }
 
-func (a *avatars) closeIdle() {
-	if a.platform != nil {
-		a.platform.client.http.CloseIdleConnections()
+// pauseAfter returns for how long the platform is left alone after a failure. An answer about one user is no reason.
+func pauseAfter(err error) time.Duration {
+	failure, ok := errors.AsType[*callError](err)
+	if ok && failure.outcome == outcomeUnusable && failure.pause == 0 {
+		return 0
 	}
+	if !ok {
+		return minPause
+	}
+	return min(max(failure.pause, minPause), maxPause)
+}
+
+func (a *avatars) pauseFor(d time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if until := time.Now().Add(d); until.After(a.pausedUntil) {
+		a.pausedUntil = until
+	}
+}
+
+func (a *avatars) isPaused() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return time.Now().Before(a.pausedUntil)
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// ParseURL parses the address of a web service: http or https, with a host, maybe with a path, but
-// without user, query and fragment.
+// ParseURL parses the address of a web service: http or https, with a host, maybe with a path, but without user, query and
+// fragment.
 func ParseURL(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -38,59 +38,32 @@ type client struct {
 	metrics   *metrics
 }
 
-// newClient returns a client that goes directly to a server, whatever proxies the environment names;
-// with bounded headers; without decompression, which could make a small answer large; and that follows
-// no redirect, whose target the other server chooses.
-func newClient(cfg Config, m *metrics) *client {
-	var transport http.RoundTripper = &http.Transport{
-		DialContext:            (&net.Dialer{Timeout: callTimeout}).DialContext,
-		DisableCompression:     true,
-		MaxResponseHeaderBytes: 16 << 10,
-		MaxConnsPerHost:        maxAtOnce,
-		MaxIdleConnsPerHost:    8,
-		IdleConnTimeout:        30 * time.Second,
-		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+// newClient returns a client that goes directly to a server, whatever proxies the environment names; with bounded headers;
+// without decompression, which could make a small answer large; and that follows no redirect, whose target the other server
+// chooses.
+func newClient(cfg Config) *client {
+	transport := cfg.transport
+	if transport == nil {
+		transport = &http.Transport{
+			DialContext:            (&net.Dialer{Timeout: callTimeout}).DialContext,
+			DisableCompression:     true,
+			MaxResponseHeaderBytes: 16 << 10,
+			MaxConnsPerHost:        maxAtOnce,
+			MaxIdleConnsPerHost:    8,
+			IdleConnTimeout:        30 * time.Second,
+			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+		}
 	}
-	if cfg.transport != nil {
-		transport = cfg.transport
-	}
+
 	return &client{
 		http: &http.Client{
 			Transport:     transport,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		userAgent: cfg.UserAgent,
-		metrics:   m,
+		metrics:   newMetrics(cfg.Metrics),
 	}
 }
-
-// outcome is the result of a call, as a label of metrics.
-type outcome string
-
-const (
-	outcomeOK       outcome = "ok"
-	outcomeNotFound outcome = "not_found" // a valid answer: no such user, or no picture
-	outcomeLimited  outcome = "limited"   // 429
-	outcomeServer   outcome = "server_error"
-	outcomeUnusable outcome = "unusable" // an unexpected answer
-	outcomeTimeout  outcome = "timeout"
-	outcomeFailed   outcome = "failed" // no connection, no name, no TLS, no HTTP
-)
-
-func outcomes() []outcome {
-	return []outcome{outcomeOK, outcomeNotFound, outcomeLimited, outcomeServer, outcomeUnusable, outcomeTimeout, outcomeFailed}
-}
-
-// callError is the reason why a call failed. Its text goes to logs, so it contains neither the
-// address nor words of the other server.
-type callError struct {
-	outcome outcome
-	text    string
-	status  int           // of an answer that was not 200, else 0
-	pause   time.Duration // for how long the server asks to be left alone; 0 if it does not
-}
-
-func (e *callError) Error() string { return e.text }
 
 // probe returns nil if the server answers with a status below 500. It reads no body.
 func (c *client) probe(ctx context.Context, address string) error {
@@ -101,7 +74,7 @@ func (c *client) probe(ctx context.Context, address string) error {
 	_ = resp.Body.Close() // closes the connection, however long the body is
 
 	if resp.StatusCode >= http.StatusInternalServerError {
-		return &callError{outcome: outcomeServer, text: "status " + strconv.Itoa(resp.StatusCode)}
+		return statusError(resp)
 	}
 	return nil
 }
@@ -120,13 +93,13 @@ func (c *client) read(ctx context.Context, address string, header http.Header, l
 		return nil, err
 	}
 	defer resp.Body.Close()
-	if err := statusError(resp); err != nil {
-		return nil, err
+	if resp.StatusCode != http.StatusOK {
+		return nil, statusError(resp)
 	}
-
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 		return nil, &callError{outcome: outcomeUnusable, text: "a content encoding that was not asked for"}
 	}
+
 	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	if err != nil {
 		return nil, toCallError(err)
@@ -137,6 +110,7 @@ func (c *client) read(ctx context.Context, address string, header http.Header, l
 	return bytes.Clone(body), nil // without spare capacity, since it may be cached
 }
 
+// do sends a request. For a probe, which has no header, connecting is a part.
 func (c *client) do(ctx context.Context, address string, header http.Header) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -145,8 +119,9 @@ func (c *client) do(ctx context.Context, address string, header http.Header) (*h
 	if header != nil {
 		req.Header = header
 	}
-	req.Close = header == nil // of a probe, connecting is a part
+	req.Close = header == nil
 	req.Header.Set("User-Agent", c.userAgent)
+
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, toCallError(err)
@@ -154,63 +129,82 @@ func (c *client) do(ctx context.Context, address string, header http.Header) (*h
 	return resp, nil
 }
 
-// statusError returns the error of a status other than 200.
-func statusError(resp *http.Response) error {
-	e := &callError{text: "status " + strconv.Itoa(resp.StatusCode), status: resp.StatusCode}
-	switch code := resp.StatusCode; {
-	case code == http.StatusOK:
-		return nil
-	case code == http.StatusNotFound:
+// outcome is the result of a call, as a label of metrics.
+type outcome string
+
+const (
+	outcomeOK       outcome = "ok"
+	outcomeNotFound outcome = "not_found" // a valid answer: no such user, or no picture
+	outcomeLimited  outcome = "limited"   // 429
+	outcomeServer   outcome = "server_error"
+	outcomeUnusable outcome = "unusable" // an unexpected answer
+	outcomeTimeout  outcome = "timeout"
+	outcomeFailed   outcome = "failed" // no connection, no name, no TLS, no HTTP
+)
+
+// callError is the reason why a call failed. Its text goes to logs, so it contains neither a path nor words of the other
+// server.
+type callError struct {
+	outcome outcome
+	text    string
+	status  int           // of the answer; 0 for none
+	pause   time.Duration // for how long the server asks to be left alone; 0 if it does not
+}
+
+func (e *callError) Error() string { return e.text }
+
+const defaultPause = 5 * time.Second // if a server limits the rate and does not say for how long
+
+// statusError returns the error of a status that is no success.
+func statusError(resp *http.Response) *callError {
+	e := &callError{outcome: outcomeUnusable, text: "status " + strconv.Itoa(resp.StatusCode), status: resp.StatusCode, pause: retryAfter(resp.Header)}
+	if e.status >= http.StatusInternalServerError {
+		e.outcome = outcomeServer
+		return e
+	}
+
+	switch e.status {
+	case http.StatusNotFound:
 		e.outcome = outcomeNotFound
-	case code == http.StatusTooManyRequests:
-		e.outcome, e.pause = outcomeLimited, cmp.Or(retryAfter(resp.Header, time.Now()), defaultPause)
-	case code >= http.StatusInternalServerError:
-		e.outcome, e.pause = outcomeServer, retryAfter(resp.Header, time.Now())
-	default:
-		e.outcome = outcomeUnusable // redirects too
+	case http.StatusTooManyRequests:
+		e.outcome = outcomeLimited
+		e.pause = cmp.Or(e.pause, defaultPause)
 	}
 	return e
 }
 
-// retryAfter reads Retry-After, which is seconds or a date; it returns 0 if the header is not usable.
-func retryAfter(h http.Header, now time.Time) time.Duration {
-	text := strings.TrimSpace(h.Get("Retry-After"))
-	if seconds, err := strconv.ParseFloat(text, 64); err == nil && seconds > 0 {
-		return time.Duration(min(seconds, maxPause.Seconds()) * float64(time.Second))
+// retryAfter reads the seconds of Retry-After. It returns 0 if the header is not usable.
+func retryAfter(h http.Header) time.Duration {
+	d, err := time.ParseDuration(strings.TrimSpace(h.Get("Retry-After")) + "s")
+	if err != nil {
+		return 0
 	}
-	if at, err := http.ParseTime(text); err == nil && at.After(now) {
-		return min(at.Sub(now), maxPause)
-	}
-	return 0
+	return max(d, 0)
 }
 
 // toCallError converts an error of http.Client.Do, or of reading a body.
 func toCallError(err error) *callError {
-	var timeout interface{ Timeout() bool }
-	var certificate *tls.CertificateVerificationError
-	var name *net.DNSError
-	var op *net.OpError
-	switch {
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		return &callError{outcome: outcomeTimeout, text: "no answer in time"}
-	case errors.As(err, &certificate):
-		return &callError{outcome: outcomeFailed, text: "its certificate is not accepted"}
-	case errors.As(err, &name):
-		return &callError{outcome: outcomeFailed, text: "its name cannot be resolved"}
-	case errors.As(err, &op) && op.Op == "dial":
+	}
+	if certificate, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return &callError{outcome: outcomeFailed, text: certificate.Error()}
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		return &callError{outcome: outcomeFailed, text: "no connection: " + op.Err.Error()}
 	}
 	return &callError{outcome: outcomeFailed, text: "the connection broke, or the answer is not HTTP"}
 }
 
+// outcomeOf returns the outcome of a call, or of a check of our own storage.
 func outcomeOf(err error) outcome {
-	known, ok := errors.AsType[*callError](err)
-	switch {
-	case err == nil:
+	if err == nil {
 		return outcomeOK
-	case ok:
-		return known.outcome
-	case errors.Is(err, context.DeadlineExceeded):
+	}
+	if failure, ok := errors.AsType[*callError](err); ok {
+		return failure.outcome
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
 		return outcomeTimeout
 	}
 	return outcomeFailed
@@ -232,8 +226,8 @@ const (
 	upstreamChatCDN  = "chat_cdn"
 )
 
-// newMetrics registers the metrics with reg, unless that is nil. Every series exists from the
-// start: a rate over a series that appears with the first error would miss that error.
+// newMetrics registers the metrics with reg, unless that is nil. Every series exists from the start: a rate over a series that
+// appears with the first error would miss that error.
 func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -245,9 +239,10 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Buckets: []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 6.5},
 		}, []string{"upstream"}),
 	}
+
 	for _, upstream := range []string{upstreamDatabase, upstreamGuard, upstreamChat, upstreamCoin, upstreamChatAPI, upstreamChatCDN} {
 		m.seconds.WithLabelValues(upstream)
-		for _, o := range outcomes() {
+		for _, o := range []outcome{outcomeOK, outcomeNotFound, outcomeLimited, outcomeServer, outcomeUnusable, outcomeTimeout, outcomeFailed} {
 			m.calls.WithLabelValues(upstream, string(o))
 		}
 	}

@@ -12,16 +12,15 @@ import (
 	"sync"
 )
 
-// An identicon is a field of 5 × 5 cells, the right half mirroring the left. The picture is computed
-// from a SHA-256 of the id with integers, so an id looks the same on every machine, in every version
-// and in every size. The golden files ensure that.
+// An identicon is a field of 5 × 5 cells, the right half mirroring the left. The picture is computed from a SHA-256 of the id with
+// integers, so an id looks the same on every machine, in every version and in every size. The golden files ensure that.
 const (
 	identiconCells = 5
 	identiconSalt  = "registry identicon 1\x00"
 )
 
-// identicons encodes identicons with a pool of buffers. Any goroutine may use it.
-type identicons struct{ buffers encoderBuffers }
+// identiconEncoder shares its buffers, which are larger than the pictures.
+var identiconEncoder = png.Encoder{CompressionLevel: png.BestSpeed, BufferPool: new(encoderBuffers)}
 
 // encoderBuffers implements png.EncoderBufferPool.
 type encoderBuffers struct{ pool sync.Pool }
@@ -33,12 +32,10 @@ func (b *encoderBuffers) Get() *png.EncoderBuffer {
 
 func (b *encoderBuffers) Put(buf *png.EncoderBuffer) { b.pool.Put(buf) }
 
-// encode draws the identicon of an id as a PNG. size is one of 16, 32, 64, 128, 256 and 512 pixels.
-func (i *identicons) encode(id string, size int) ([]byte, error) {
-	encoder := png.Encoder{CompressionLevel: png.BestSpeed, BufferPool: &i.buffers}
+// encodeIdenticon draws the identicon of an id as a PNG. size is one of 16, 32, 64, 128, 256 and 512 pixels.
+func encodeIdenticon(id string, size int) ([]byte, error) {
 	var out bytes.Buffer
-	out.Grow(1 << 10)
-	if err := encoder.Encode(&out, drawIdenticon(id, size)); err != nil {
+	if err := identiconEncoder.Encode(&out, drawIdenticon(id, size)); err != nil {
 		return nil, fmt.Errorf("upstream: identicon: %w", err)
 	}
 	return out.Bytes(), nil
@@ -47,8 +44,10 @@ func (i *identicons) encode(id string, size int) ([]byte, error) {
 // drawIdenticon draws an id's field with a margin of about half a cell.
 func drawIdenticon(id string, size int) *image.Paletted {
 	sum := sha256.Sum256([]byte(identiconSalt + id))
-	field, cell := identiconField(sum), identiconCell(size)
+	field := identiconField(sum)
+	cell := identiconCell(size)
 	margin := (size - identiconCells*cell) / 2
+
 	img := image.NewPaletted(image.Rect(0, 0, size, size), identiconPalette(sum))
 	for y := range identiconCells * cell {
 		for x := range identiconCells * cell {
@@ -63,8 +62,8 @@ func drawIdenticon(id string, size int) *image.Paletted {
 // identiconCell returns the side of a cell in pixels: an even number, so that the field is in the middle.
 func identiconCell(size int) int { return size / (identiconCells + 1) &^ 1 }
 
-// identiconField takes 15 bits of sum for the left half and the middle column. It skips bits that
-// would make a nearly empty or nearly full field, because those look alike.
+// identiconField takes 15 bits of sum for the left half and the middle column. It skips bits that would make a nearly empty or
+// nearly full field, because those look alike.
 func identiconField(sum [sha256.Size]byte) (filled [identiconCells][identiconCells]bool) {
 	chosen := uint16(0b010_111_101_111_010) // if all are skipped: once in a few billion ids
 	for i := 1; i+1 < len(sum); i++ {
@@ -74,10 +73,11 @@ func identiconField(sum [sha256.Size]byte) (filled [identiconCells][identiconCel
 			break
 		}
 	}
+
 	for i := range 15 {
-		row, column := i/3, i%3
-		is := chosen>>i&1 == 1
-		filled[row][column], filled[row][identiconCells-1-column] = is, is
+		row := &filled[i/3]
+		row[i%3] = chosen>>i&1 == 1
+		row[identiconCells-1-i%3] = row[i%3]
 	}
 	return filled
 }
@@ -91,9 +91,8 @@ func identiconPalette(sum [sha256.Size]byte) (palette color.Palette) {
 	return palette
 }
 
-// identiconColors are pairs of paper and ink as 0xRRGGBB: a light and a dark one each of sixteen
-// hues between teal and plum, and grays. None is red, amber or green: those are the colors of
-// verdicts. The order is part of every picture.
+// identiconColors returns pairs of paper and ink as 0xRRGGBB: sixteen hues between teal and plum, and grays. None is red, amber
+// or green, the colors of verdicts. The order is part of every picture.
 func identiconColors() [16][2]uint32 {
 	return [...][2]uint32{
 		{0xdff3f6, 0x1f86a0}, {0xe0f1f8, 0x2a7ca8}, {0xe3eefb, 0x2f6fb5}, {0xe4ecfb, 0x3d66bd},

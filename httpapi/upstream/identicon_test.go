@@ -21,8 +21,7 @@ func avatarSizes() []int { return []int{16, 32, 64, 128, 256, 512} }
 
 func drawn(t testing.TB, id string, size int) ([]byte, *image.Paletted) {
 	t.Helper()
-	var icons identicons
-	p, err := icons.encode(id, size)
+	p, err := encodeIdenticon(id, size)
 	require.NoError(t, err)
 	img, err := png.Decode(bytes.NewReader(p))
 	require.NoError(t, err)
@@ -110,19 +109,6 @@ func inked(img *image.Paletted, x, y int) bool {
 	cell := identiconCell(size)
 	margin := (size - identiconCells*cell) / 2
 	return img.ColorIndexAt(margin+x*cell+cell/2, margin+y*cell+cell/2) == 1
-}
-
-func BenchmarkIdenticon(b *testing.B) {
-	var icons identicons
-	for _, size := range avatarSizes() {
-		b.Run(strconv.Itoa(size), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				_, err := icons.encode("100000000000000001", size)
-				require.NoError(b, err)
-			}
-		})
-	}
 }
 
 // Red, amber and green say something else on the site: no drawn picture has these.

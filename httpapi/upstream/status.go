@@ -3,9 +3,9 @@ package upstream
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -16,8 +16,8 @@ const statusKept = 15 * time.Second
 
 // StatusConfig configures the probes.
 type StatusConfig struct {
-	// Database checks the service's own storage and stream: it returns nil if the store can be read
-	// and written and the stream answers. If nil, the component is never ok.
+	// Database checks the service's own storage and stream: it returns nil if the store can be read and written and the
+	// stream answers. If nil, the component is never ok.
 	Database func(ctx context.Context) error
 
 	// Guard, Chat and Coin are http(s) addresses that are ok if they answer with a status below 500.
@@ -39,91 +39,84 @@ type Component struct {
 	Latency    time.Duration // whole milliseconds
 }
 
-// status probes all components at once, and shows each round to all who ask while it runs and for
-// statusKept after it.
+// status probes all components at once, and shows each round to all who ask while it runs and for statusKept after it.
 type status struct {
 	ctx     context.Context // of the calls
 	probes  []*probe
 	running singleflight.Group
-
-	mu   sync.Mutex
-	last *Status // nil before the first round
+	last    atomic.Pointer[Status] // nil before the first round
 }
 
 // newStatus makes the four probes in the order of the contract.
-func newStatus(ctx context.Context, cfg Config, m *metrics) (*status, error) {
-	s := &status{ctx: ctx, probes: []*probe{{id: upstreamDatabase, ask: cfg.Status.Database, metrics: m, logger: cfg.Logger}}}
-	client := newClient(cfg, m)
+func newStatus(ctx context.Context, cfg Config, client *client) *status {
+	newProbe := func(id string, call func(ctx context.Context) error) *probe {
+		return &probe{id: id, call: call, metrics: client.metrics, logger: cfg.Logger}
+	}
+	s := &status{ctx: ctx, probes: []*probe{newProbe(upstreamDatabase, cfg.Status.Database)}}
 	for _, c := range []struct{ id, address string }{
 		{upstreamGuard, cfg.Status.Guard}, {upstreamChat, cfg.Status.Chat}, {upstreamCoin, cfg.Status.Coin},
 	} {
-		p := &probe{id: c.id, metrics: m, logger: cfg.Logger}
+		var call func(ctx context.Context) error
 		if c.address != "" {
-			if _, err := ParseURL(c.address); err != nil {
-				return nil, fmt.Errorf("address of %s: %w", c.id, err)
-			}
-			p.ask = func(ctx context.Context) error { return client.probe(ctx, c.address) }
+			call = func(ctx context.Context) error { return client.probe(ctx, c.address) }
 		}
-		s.probes = append(s.probes, p)
+		s.probes = append(s.probes, newProbe(c.id, call))
 	}
-	return s, nil
+	return s
 }
 
-// latest returns the last round if it is fresh, else the running one or a new one.
-func (s *status) latest() *Status {
-	if last := s.fresh(); last != nil {
+// latestRound returns the last round if it is fresh, else the running one or a new one.
+func (s *status) latestRound() *Status {
+	if last := s.freshRound(); last != nil {
 		return last
 	}
-	round, _, _ := s.running.Do("", func() (any, error) { return s.round(), nil })
+	round, _, _ := s.running.Do("", func() (any, error) { return s.runRound(), nil })
 	return round.(*Status)
 }
 
-// fresh returns the last round, or nil once it is too old.
-func (s *status) fresh() *Status {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.last == nil || time.Since(s.last.CheckedAt) >= statusKept {
+// freshRound returns the last round, or nil once it is too old.
+func (s *status) freshRound() *Status {
+	last := s.last.Load()
+	if last == nil || time.Since(last.CheckedAt) >= statusKept {
 		return nil
 	}
-	return s.last
+	return last
 }
 
-// round probes every component, unless another round has ended just before this one began.
-func (s *status) round() *Status {
-	if last := s.fresh(); last != nil {
+// runRound probes every component, unless another round has ended just before this one began.
+func (s *status) runRound() *Status {
+	if last := s.freshRound(); last != nil {
 		return last
 	}
 
 	round := &Status{Components: make([]Component, len(s.probes))}
 	var group sync.WaitGroup
 	for i, p := range s.probes {
-		group.Go(func() { round.Components[i] = p.check(s.ctx) })
+		group.Go(func() { round.Components[i] = p.run(s.ctx) })
 	}
 	group.Wait()
-	round.CheckedAt = time.Now()
 
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.last = round
+	round.CheckedAt = time.Now()
+	s.last.Store(round)
 	return round
 }
 
 // probe checks one component. One round at a time uses it.
 type probe struct {
 	id      string
-	ask     func(ctx context.Context) error // nil if there is no address
+	call    func(ctx context.Context) error // nil if there is no address
 	metrics *metrics
 	logger  *slog.Logger
 
-	down   bool       // as last logged
+	isDown bool       // as last logged
 	answer chan error // of a call that has not answered yet; nil if there is none
 	began  time.Time  // that call
 }
 
-// check makes one call and waits for its answer for callTimeout, even if the call ignores its context:
-// a hanging disk must not make clients hang. It makes no second call while one is running.
-func (p *probe) check(ctx context.Context) Component {
-	if p.ask == nil {
+// run makes one call and waits for its answer for callTimeout, even if the call ignores its context: a hanging disk must not
+// make clients hang. It makes no second call while one is running.
+func (p *probe) run(ctx context.Context) Component {
+	if p.call == nil {
 		return Component{ID: p.id}
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -131,8 +124,9 @@ func (p *probe) check(ctx context.Context) Component {
 
 	if p.answer == nil {
 		answer := make(chan error, 1)
-		p.answer, p.began = answer, time.Now()
-		go func() { answer <- p.ask(ctx) }()
+		go func() { answer <- p.call(ctx) }()
+		p.answer = answer
+		p.began = time.Now()
 	}
 	var err error
 	select {
@@ -154,12 +148,11 @@ func (p *probe) record(err error, took time.Duration) {
 	}
 	p.metrics.observe(p.id, outcomeOf(err), took)
 
-	down := err != nil
-	switch {
-	case down && !p.down:
+	if err != nil && !p.isDown {
 		p.logger.Warn("component does not answer", "component", p.id, "error", err.Error())
-	case !down && p.down:
+	}
+	if err == nil && p.isDown {
 		p.logger.Info("component answers again", "component", p.id)
 	}
-	p.down = down
+	p.isDown = err != nil
 }

@@ -65,8 +65,7 @@ func TestProbes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := &eventstest.Log{}
-			s, err := New(Config{Status: StatusConfig{Coin: c.address}, Logger: slog.New(slog.NewTextHandler(log, nil))})
-			require.NoError(t, err)
+			s := New(Config{Status: StatusConfig{Coin: c.address}, Logger: slog.New(slog.NewTextHandler(log, nil))})
 			defer s.Close()
 
 			coin := s.Status().Components[3]
@@ -92,7 +91,7 @@ func TestRounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var databaseCalls, calls atomic.Int64
 		hang := make(chan struct{})
-		s, err := New(Config{
+		s := New(Config{
 			Status: StatusConfig{
 				Database: func(context.Context) error { databaseCalls.Add(1); <-hang; return nil }, // ignores its context
 				Guard:    "http://guard", Chat: "http://chat",
@@ -103,7 +102,6 @@ func TestRounds(t *testing.T) {
 				return textResponse(http.StatusNoContent, ""), nil
 			}),
 		})
-		require.NoError(t, err)
 
 		began := time.Now()
 		var group sync.WaitGroup
@@ -140,11 +138,10 @@ func TestChangesAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &eventstest.Log{}
 		failure := errors.New("input/output error")
-		s, err := New(Config{
+		s := New(Config{
 			Status: StatusConfig{Database: func(context.Context) error { return failure }},
 			Logger: slog.New(slog.NewTextHandler(log, nil)),
 		})
-		require.NoError(t, err)
 		for range 3 {
 			require.False(t, s.Status().Components[0].OK)
 			time.Sleep(statusKept)
@@ -163,10 +160,9 @@ func TestChangesAreLogged(t *testing.T) {
 // Addresses that cannot be meant are refused at start.
 func TestBadAddresses(t *testing.T) {
 	for _, address := range []string{"ftp://x", "x", "http://", "http://:80", "http://u:p@x", "http://x/?q", "http://x/#f", "%"} {
-		_, err := New(Config{Status: StatusConfig{Guard: address}})
-		require.Error(t, err, "status: %s", address)
-		_, err = New(Config{Avatars: AvatarConfig{API: address, CDN: "https://cdn.example.org"}})
-		require.Error(t, err, "avatars: %s", address)
+		_, err := ParseURL(address)
+		require.Error(t, err, address)
+		require.Error(t, AvatarConfig{API: "https://api.example.org", CDN: address}.Check(), address)
 	}
 	for _, cfg := range []AvatarConfig{
 		{API: "https://api.example.org"}, {CDN: "https://cdn.example.org"}, {Token: "x"},

@@ -3,7 +3,6 @@ package upstream
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -14,14 +13,13 @@ import (
 // callTimeout bounds a probe, and all calls for one picture.
 const callTimeout = 6 * time.Second
 
-// Config configures Services. The zero value calls no server: no component is ok, and all pictures
-// are generated.
+// Config configures Services. The zero value calls no server: no component is ok, and all pictures are generated.
 type Config struct {
 	Status  StatusConfig
 	Avatars AvatarConfig
 
-	// UserAgent is what the chat platform wants to know of its caller: DiscordBot (<address>,
-	// <version>). If empty, it names the program alone.
+	// UserAgent is what the chat platform wants to know of its caller: DiscordBot (<address>, <version>). If empty, it names
+	// the program alone.
 	UserAgent string
 
 	// Metrics is where the metrics of calls are registered, once. If nil, they are not.
@@ -33,62 +31,54 @@ type Config struct {
 	transport http.RoundTripper // replaces the network; for tests
 }
 
-// Services provides the status and the avatars. Any goroutine may call its methods. Its owner calls
-// Close.
+// Services provides the status and the avatars. Any goroutine may call its methods. Its owner calls Close.
 type Services struct {
 	status  *status
 	avatars *avatars
+	client  *client
 	cancel  context.CancelFunc // ends running calls
 }
 
-// New fails for invalid addresses.
-func New(cfg Config) (*Services, error) {
+// New returns the services. Their addresses have been checked (ParseURL, AvatarConfig.Check).
+func New(cfg Config) *Services {
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	cfg.UserAgent = cmp.Or(cfg.UserAgent, "registry")
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &Services{cancel: cancel}
-	m := newMetrics(cfg.Metrics)
-
-	var err error
-	if s.status, err = newStatus(ctx, cfg, m); err != nil {
-		cancel()
-		return nil, fmt.Errorf("upstream: status: %w", err)
+	client := newClient(cfg)
+	return &Services{
+		status:  newStatus(ctx, cfg, client),
+		avatars: newAvatars(ctx, cfg, client),
+		client:  client,
+		cancel:  cancel,
 	}
-	if s.avatars, err = newAvatars(ctx, cfg, m); err != nil {
-		cancel()
-		return nil, fmt.Errorf("upstream: avatars: %w", err)
-	}
-	return s, nil
 }
 
 // Close ends the running calls. Later requests are served without calls.
 func (s *Services) Close() {
 	s.cancel()
-	s.avatars.closeIdle()
+	s.client.http.CloseIdleConnections()
 }
 
-// Status returns the newest round of probes, at most 15 s old. It takes up to 6 s. The result is shared
-// and must not be modified.
-func (s *Services) Status() *Status { return s.status.latest() }
+// Status returns the newest round of probes, at most 15 s old. It takes up to 6 s. The result is shared and must not be
+// modified.
+func (s *Services) Status() *Status { return s.status.latestRound() }
 
 // Avatar is a picture of a user.
 type Avatar struct {
 	Type  string // image/png, image/jpeg, image/webp or image/gif
 	Bytes []byte // at most 2 MiB; shared, must not be modified
 
-	// Failed means that the picture is generated because the platform failed or was busy: another
-	// one may be available soon.
+	// Failed means that the picture is generated because the platform failed or was busy: another one may be available soon.
 	Failed bool
 }
 
-// Avatar returns the user's picture on the platform, or else one generated from the id. The id must
-// be [A-Za-z0-9_-]{1,64}, and size one of 16, 32, 64, 128, 256 and 512 pixels. It takes up to 6 s.
+// Avatar returns the user's picture on the platform, or else one generated from the id. The id must be [A-Za-z0-9_-]{1,64}, and
+// size one of 16, 32, 64, 128, 256 and 512 pixels. It takes up to 6 s.
 func (s *Services) Avatar(user string, size int) (Avatar, error) {
-	found := s.avatars.find(user, size)
+	found := s.avatars.findPicture(user, size)
 	if found.result == avatarFound {
-		return Avatar{Type: found.kind, Bytes: found.bytes}, nil
+		return Avatar{Type: found.media, Bytes: found.bytes}, nil
 	}
-
-	drawn, err := s.avatars.icons.encode(user, size)
+	drawn, err := encodeIdenticon(user, size)
 	return Avatar{Type: "image/png", Bytes: drawn, Failed: found.result == avatarFailed}, err
 }
