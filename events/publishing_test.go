@@ -40,7 +40,7 @@ const header = "list,id,chat_id,name,reason,verified,proofs_id,proofs_private,re
 // Every way in which databases and spreadsheets write a row that can be understood becomes the event that is meant.
 func TestImport(t *testing.T) {
 	t.Parallel()
-	spellings := map[string]bool{"t": true, "true": true, "TRUE": true, "1": true, "f": false, "False": false, "0": false, "no": false}
+	spellings := map[string]bool{"t": true, "true": true, "TRUE": true, "1": true, "PRAWDA": true, "FAŁSZ": false, "f": false, "False": false, "0": false, "no": false}
 	var table strings.Builder
 	table.WriteString("\ufeff" + header)
 	var want []events.Entry
@@ -73,11 +73,14 @@ func TestImport(t *testing.T) {
 		require.Equal(t, fmt.Sprintf("registry.legit.e%d@%d", i, i+1), e.ID)
 	}
 
-	lines, complaints, err = importCSV(t, strings.ReplaceAll(strings.TrimSuffix(header, ",revision\n"), ",", ";")+
-		"\nscammers;e1;1;Ola;;f;;f;R;2025-11-21T11:15:00Z\n", "17")
+	// As a Polish Excel saves a table.
+	lines, complaints, err = importCSV(t, "sep=;\r\n"+strings.ReplaceAll(strings.TrimSuffix(header, ",revision\n"), ",", ";")+
+		"\r\nscammers;e1;1;\xa3ukasz;;FA\xa3SZ;;f;R;2025-11-21T11:15:00Z\r\n", "17")
 	require.NoError(t, err, complaints)
+	require.Regexp(t, "^line 3: not UTF-8: read as Windows-1250", complaints)
 	require.Len(t, lines, 1)
 	require.Contains(t, lines[0], `"revision": 17`)
+	require.Contains(t, lines[0], `"name": "Łukasz"`)
 }
 
 // A row that cannot be understood is named with its line, the column and what to do. No event is made of it.
@@ -91,8 +94,8 @@ func TestImportRefuses(t *testing.T) {
 	var want []string
 	for column, bad := range map[string][]string{
 		"list": {"", "NULL"}, "id": {"", "None"}, "chat_id": {"", "NULL", `\N`, "<nil>", "9.00000000000000E+20", "9E+17", "9.0"}, "name": {"", "null"},
-		"verified": {"", "maybe", "2", "NULL", "prawda"}, "proofs_private": {"", "x"}, "report_id": {""},
-		"reported_at": {"", "2025-11-21 11:15:00", "21.11.2025", "45982.4"}, "revision": {"", "7.0", "-1", "7e3"},
+		"verified": {"", "maybe", "2", "NULL", "tak"}, "proofs_private": {"", "x"}, "report_id": {""},
+		"reported_at": {"", "2025-11-21 11:15:00", "21.11.2025", "45982.4", "0001-01-01T00:00:00+01:00", "2025-02-30T10:00:00Z"}, "revision": {"", "7.0", "-1", "7e3"},
 	} {
 		for _, value := range bad {
 			row := slices.Clone(cells)
@@ -116,8 +119,9 @@ func TestImportRefuses(t *testing.T) {
 		header + good + "scammers,e1,1,Ola, x,y,t,,f,R,2025-11-21T11:15:00Z,7\n":           "line 3: another number of cells",
 		header + good + "scammers,e1,1,\"Ola\" x,y,t,,f,R,2025-11-21T11:15:00Z,7\n":        "line 3: ',' expected after '\"'",
 		header + good + "scammers,e1,1,\"Ola,y,t,,f,R,2025-11-21T11:15:00Z,7\n" + good:     "line 3: unexpected end of data",
-		header + good + "scammers,e1,1,\xb3ukasz,y,t,,f,R,2025-11-21T11:15:00Z,7\n" + good: "line 3: not UTF-8",
-		strings.TrimSuffix(header, "\n") + ",name\n" + good:                                "line 1: a column is there twice",
+		header + good + "scammers,e1,1,\x81ukasz,y,t,,f,R,2025-11-21T11:15:00Z,7\n" + good: "line 3: neither UTF-8",
+		"\xff\xfel\x00i\x00s\x00t\x00":                      "line 1: neither UTF-8",
+		strings.TrimSuffix(header, "\n") + ",name\n" + good: "line 1: a column is there twice",
 	} {
 		if _, complaints, err := importCSV(t, table); err == nil || !strings.HasPrefix(complaints, want) {
 			t.Errorf("%q: %v: %s", table, err, complaints)

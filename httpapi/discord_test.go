@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
 )
 
 // process is a program that runs until the test ends, and its output line by line.
@@ -85,13 +86,17 @@ func (p *process) next(t *testing.T) string {
 	return ""
 }
 
-// discordFront is the registry as a bot sees it. It can be out of order, and knows whom bots named.
+// discordFront is the registry as a bot sees it. It can be out of order, and knows whom bots named, and
+// which requests came less than a second after the path was refused.
 type discordFront struct {
 	f *fixture
 
-	mu    sync.Mutex
-	down  bool
-	named map[string]bool
+	mu       sync.Mutex
+	down     bool
+	named    map[string]bool
+	refused  map[string]time.Time // by path
+	refusals int
+	hasty    []string
 }
 
 func (d *discordFront) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -99,14 +104,50 @@ func (d *discordFront) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if id := r.URL.Query().Get("id"); id != "" {
 		d.named[id] = true
 	}
+	if at, ok := d.refused[r.URL.Path]; ok && time.Since(at) < 900*time.Millisecond {
+		d.hasty = append(d.hasty, r.URL.Path)
+	}
 	down := d.down && !strings.HasPrefix(r.URL.Path, "/api/changes")
 	d.mu.Unlock()
+
+	answer := &statusWriter{ResponseWriter: w}
 	if down {
-		w.WriteHeader(http.StatusServiceUnavailable)
-		return
+		unusual := []string{"0", "Wed, 21 Oct 2015 07:28:00 GMT", "", "1, 1", "-5", "0.1"}
+		answer.Header().Set("Retry-After", unusual[d.refusals%len(unusual)])
+		answer.WriteHeader(http.StatusServiceUnavailable)
+	} else {
+		d.f.public.ServeHTTP(answer, r)
 	}
-	d.f.public.ServeHTTP(w, r)
+
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if answer.status == http.StatusServiceUnavailable {
+		d.refused[r.URL.Path] = time.Now()
+		d.refusals++
+	}
+	if answer.status == http.StatusGone { // a bot begins again
+		d.refused["/api/changes"] = time.Now()
+	}
 }
+
+func (d *discordFront) refusalCount() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.refusals
+}
+
+// statusWriter knows the status of an answer.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *statusWriter) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (d *discordFront) breakDown(down bool) {
 	d.mu.Lock()
@@ -117,7 +158,8 @@ func (d *discordFront) breakDown(down bool) {
 // The Discord bots of the page /boty are run as they stand there, with the real libraries, against a
 // stand-in for the platform. They tell moderators of everyone who is listed, whether they join, were
 // there before, or are listed later; of everyone who is cleared; and of all they could not check.
-// They say nothing twice, name nobody to the registry who is not listed, and do nothing else.
+// They say nothing twice, name nobody to the registry who is not listed, pause after each refusal, and
+// do nothing else. A bot with a wrong channel says so and ends.
 func TestDiscordBots(t *testing.T) {
 	t.Parallel()
 	npmProgram(t, "tsc")
@@ -139,11 +181,11 @@ func TestDiscordBots(t *testing.T) {
 			require.NoError(t, os.CopyFS(dir, os.DirFS(helpers)))
 			f := serve(t, withSite)
 			f.set(func(r *Readiness) { r.AsOf = time.Now() })
-			front := &discordFront{f: f, named: map[string]bool{}}
+			front := &discordFront{f: f, named: map[string]bool{}, refused: map[string]time.Time{}}
 			server := httptest.NewServer(front)
 			t.Cleanup(func() { f.public.EndFollowing(); server.Close() })
 			code := f.getFrom(t, server.URL+"/boty/discordbot."+language)
-			impatient := regexp.MustCompile(`(?m)^((?:const )?AGAIN = )30`).ReplaceAllString(code, "${1}0")
+			impatient := regexp.MustCompile(`(?m)^((?:const )?AGAIN = )30`).ReplaceAllString(code, "${1}1")
 			if impatient == code || !strings.Contains(code, server.URL) {
 				t.Fatal("the bot has no AGAIN = 30, or not the address of the registry")
 			}
@@ -211,6 +253,14 @@ func testDiscordBot(t *testing.T, dir string, front *discordFront, address, node
 			t.Errorf("%q may mention %q", said.Content, said.Mentions)
 		}
 	}
+	wrong := start(t, dir, append(env, "CHANNEL=1000000000000000005"), command[0], command[1:]...)
+	for line := ""; !strings.Contains(line, "CHANNEL=1000000000000000005: bot nie widzi takiego kanału"); {
+		if line = wrong.next(t); strings.HasPrefix(line, "said ") {
+			t.Fatalf("a bot with a wrong channel has %s", line)
+		}
+	}
+	wrong.stop()
+
 	bot := run()
 	expect(warn, before)
 	list(stranger, true) // nobody's concern: not on the server
@@ -229,6 +279,7 @@ func testDiscordBot(t *testing.T, dir string, front *discordFront, address, node
 	front.breakDown(true)
 	platform.tell(t, "join "+unchecked)
 	expect(unknown, unchecked, why, ": 503")
+	eventstest.Until(t, func() bool { return front.refusalCount() >= 5 })
 	front.breakDown(false)
 	expect(none, unchecked, known)
 
@@ -266,6 +317,9 @@ func testDiscordBot(t *testing.T, dir string, front *discordFront, address, node
 
 	front.mu.Lock()
 	defer front.mu.Unlock()
+	if len(front.hasty) > 0 {
+		t.Errorf("asked again within a second of a refusal: %q", front.hasty)
+	}
 	for _, id := range []string{calm + "1", unchecked, stranger} {
 		if front.named[id] {
 			t.Errorf("the registry was asked of %s", id)

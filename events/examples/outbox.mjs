@@ -13,20 +13,23 @@ const js = jetstream(nc);
 async function publish({ subject, revision, event }) {
   let state = "sent";
   // The registry's own decoder says why an event would be rejected. Without an answer, publish unasked: no server runs.
-  const answer = await nc.request("registry-validate", event, { timeout: 2000 }).then((m) => m.json(), () => null);
-  if (answer && !answer.valid) {
-    state = answer.reason;
-    console.error(`${subject}: ${answer.reason}`);
-  } else {
+  const answer = await nc.request("registry-validate", event, { timeout: 2000 }).then((m) => m.json(), () => ({ valid: true }));
+  if (!answer.valid) state = answer.reason;
+  else if (answer.stale) state = `stale: the registry has revision ${answer.known}; this database lost later changes of the row`;
+  if (state === "sent") {
     const h = headers();
     h.set("Content-Type", "application/cloudevents+json");
-    await js.publish(subject, event, { msgID: `${subject}@${revision}`, headers: h }); // returns when the stream has stored it
-  }
+    await js.publish(subject, event, { headers: h }); // returns when the stream has stored it
+  } else console.error(`${subject}: ${state}`);
   await db.query("UPDATE outbox SET state = $3 WHERE subject = $1 AND revision = $2", [subject, revision, state]); // not a newer one
 }
 
-for (;;) {
+for (let reconciled = -Infinity; ; ) {
   try {
+    if (performance.now() - reconciled > 60_000) {
+      await db.query("SELECT reconcile()");
+      reconciled = performance.now();
+    }
     const { rows } = await db.query("SELECT * FROM unsent ORDER BY revision LIMIT 100");
     for (const row of rows) await publish(row);
     if (rows.length) continue;

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client, Events, GatewayIntentBits } from "discord.js";
 
 const SITE = "https://registry.example";
-const AGAIN = 30; // s: po tylu ponawia
+const AGAIN = 30; // s: po tylu ponawia, jeśli rejestr nie powie inaczej
 const FRESH = 300; // s: starsze dane to „nie wiadomo”
 const FILE = "powiedziane.json"; // co już powiedział: ID → { verdict, pages }
 const WORDS = {
@@ -33,7 +33,8 @@ async function get(path, { sequence, seconds = 5 } = {}) {
   const { status } = answer;
   if (status !== 200) {
     const text = `${path}: ${status} ${answer.headers.get("Registry-Error") ?? ""}`;
-    throw Object.assign(Error(text.trim()), { status, wait: answer.headers.get("Retry-After") });
+    const wait = answer.headers.get("Retry-After");
+    throw Object.assign(Error(text.trim()), { status, wait: /^\d{1,9}$/.test(wait) ? Math.min(Math.max(wait, 1), 300) : AGAIN });
   }
   const asOf = Date.parse(answer.headers.get("Registry-As-Of"));
   if (!(Math.abs(Date.now() - asOf) < FRESH * 1000)) throw Error(`${path}: stare dane`);
@@ -103,7 +104,7 @@ async function patiently(work, failed = () => {}) {
     } catch (error) {
       console.error(reason(error));
       await inTurn(() => failed(reason(error))).catch(console.error);
-      await sleep((error.wait || AGAIN) * 1000);
+      await sleep((error.wait ?? AGAIN) * 1000);
     }
   }
 }
@@ -152,7 +153,7 @@ async function follow() {
     } catch (error) {
       console.error(reason(error));
       if (error.status === 410) feed = null; // inna historia: wszystkich od nowa
-      else await sleep((error.wait || AGAIN) * 1000);
+      await sleep((error.wait ?? AGAIN) * 1000);
     }
   }
 }
@@ -160,7 +161,11 @@ async function follow() {
 client.on(Events.GuildMemberAdd, joined);
 client.on(Events.ShardReady, () => (feed = null)); // po przerwie: ktoś mógł wejść
 client.once(Events.ClientReady, async () => {
-  channel = await client.channels.fetch(process.env.CHANNEL);
+  channel = await client.channels.fetch(process.env.CHANNEL).catch(() => null);
+  if (!channel?.guild) {
+    console.error(`CHANNEL=${process.env.CHANNEL}: bot nie widzi takiego kanału serwera`);
+    process.exit(1);
+  }
   follow();
 });
 client.login(process.env.DISCORD_TOKEN);

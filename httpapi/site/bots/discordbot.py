@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import re
+import sys
 import time
 from datetime import datetime
 from urllib.error import HTTPError
@@ -16,7 +17,7 @@ from urllib.request import Request, urlopen
 import discord
 
 SITE = "https://registry.example"
-AGAIN = 30  # s: po tylu ponawia
+AGAIN = 30  # s: po tylu ponawia, jeśli rejestr nie powie inaczej
 FRESH = 300  # s: starsze dane to „nie wiadomo”
 FILE = "powiedziane.json"  # co już powiedział: ID → {verdict, pages}
 WORDS = {
@@ -44,7 +45,8 @@ class NoAnswer(Exception):
 
     def __init__(self, text, status=0, wait=None):
         super().__init__(text)
-        self.status, self.wait = status, int(wait or AGAIN)
+        self.status = status
+        self.wait = min(max(int(wait), 1), 300) if re.fullmatch("[0-9]{1,9}", wait or "") else AGAIN
 
 
 def ask(path, sequence, seconds):
@@ -180,8 +182,7 @@ async def follow():
             print(repr(error), flush=True)
             if getattr(error, "status", 0) == 410:
                 feed = None  # inna historia: wszystkich od nowa
-            else:
-                await asyncio.sleep(getattr(error, "wait", AGAIN))
+            await asyncio.sleep(getattr(error, "wait", AGAIN))
 
 
 @client.event
@@ -194,7 +195,11 @@ async def on_member_join(member):
 async def on_ready():  # także po przerwie, w której ktoś mógł wejść
     global channel, feed, following
     channel, feed = client.get_channel(int(os.environ["CHANNEL"])), None
+    if channel is None:
+        return await client.close()
     following = following or asyncio.create_task(follow())
 
 
 client.run(os.environ["DISCORD_TOKEN"])
+if channel is None:
+    sys.exit(f"CHANNEL={os.environ['CHANNEL']}: bot nie widzi takiego kanału serwera")

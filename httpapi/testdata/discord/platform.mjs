@@ -35,6 +35,7 @@ const server = createServer((request, response) => {
     if (path === "/oauth2/applications/@me") return send(200, { id: BOT, name: "bot", icon: null, description: "", bot_public: true, bot_require_code_grant: false, verify_key: "0", flags: 0, owner: user(BOT), rpc_origins: [], summary: "" });
     if (path === "/users/@me") return send(200, user(BOT));
     if (path === `/channels/${CHANNEL}` && request.method === "GET") return send(200, channel);
+    if (path.startsWith("/channels/") && request.method === "GET") return send(404, { message: "Unknown Channel", code: 10003 });
     if (path === `/channels/${CHANNEL}/messages` && request.method === "POST") {
       const { content, allowed_mentions } = JSON.parse(text);
       console.log("said " + JSON.stringify({ content, mentions: allowed_mentions?.parse }));
