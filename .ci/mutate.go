@@ -99,36 +99,51 @@ func (m mutation) try(dir string) string {
 // readMutations reads the list. "= " begins a mutation and says what it is; "red PACKAGE TEST|TEST"
 // names the tests; "in FILE" begins an edit, whose lines are the old ones after "-" and the new ones
 // after "+".
-func readMutations(name string) (all []mutation, err error) {
+func readMutations(name string) ([]mutation, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
+
+	var all []mutation
 	for n, line := range strings.Split(string(text), "\n") {
-		var p *mutation
-		if len(all) > 0 {
-			p = &all[len(all)-1]
+		if line == "" || line[0] == '#' {
+			continue
 		}
-		var e *edit
-		if p != nil && len(p.edits) > 0 {
-			e = &p.edits[len(p.edits)-1]
+		if title, ok := strings.CutPrefix(line, "= "); ok {
+			all = append(all, mutation{says: title})
+			continue
 		}
-		word, rest, _ := strings.Cut(line, " ")
-		switch {
-		case line == "" || line[0] == '#':
-		case word == "=":
-			all = append(all, mutation{says: rest})
-		case word == "red" && p != nil:
-			p.pkg, p.run, _ = strings.Cut(rest, " ")
-		case word == "in" && p != nil:
-			p.edits = append(p.edits, edit{file: rest})
-		case line[0] == '-' && e != nil:
-			e.old = strings.TrimPrefix(e.old+"\n"+line[1:], "\n")
-		case line[0] == '+' && e != nil:
-			e.new = strings.TrimPrefix(e.new+"\n"+line[1:], "\n")
-		default:
+		if len(all) == 0 || !all[len(all)-1].addLine(line) {
 			return nil, fmt.Errorf("%s:%d: %q", name, n+1, line)
 		}
 	}
 	return all, nil
+}
+
+// addLine adds a line of the list to the mutation, and reports whether it has a meaning there.
+func (m *mutation) addLine(line string) bool {
+	word, rest, _ := strings.Cut(line, " ")
+	switch word {
+	case "red":
+		m.pkg, m.run, _ = strings.Cut(rest, " ")
+		return true
+	case "in":
+		m.edits = append(m.edits, edit{file: rest})
+		return true
+	}
+
+	if len(m.edits) == 0 {
+		return false
+	}
+	e := &m.edits[len(m.edits)-1]
+	switch line[0] {
+	case '-':
+		e.old = strings.TrimPrefix(e.old+"\n"+line[1:], "\n")
+	case '+':
+		e.new = strings.TrimPrefix(e.new+"\n"+line[1:], "\n")
+	default:
+		return false
+	}
+	return true
 }
