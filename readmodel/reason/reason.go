@@ -31,8 +31,8 @@ const (
 	maxGrowth = 4        // bytes of HTML for each byte of the reason
 	frameHTML = 16 << 10 // bytes of HTML more
 
-	// maxMarkers is how many runs of characters that may be emphasis or links a reason may have. For
-	// each, goldmark may look at all before it.
+	// maxMarkers is how many markers of emphasis and links a reason may have (countMarkers). For each,
+	// goldmark may look at all before it.
 	maxMarkers = 3000
 
 	// escapedByte is what a byte of a reason that is shown as it is may take: &amp;
@@ -72,11 +72,17 @@ func (r *Renderer) HTML(reason string) string {
 
 func escaped(reason string) string { return "<p>" + stdhtml.EscapeString(reason) + "</p>\n" }
 
-// countMarkers returns the number of runs of characters that may be emphasis or links.
+// countMarkers counts what may open or close emphasis or a link: each bracket, and each run of the same
+// other marker.
 func countMarkers(reason string) (n int) {
 	for i := range len(reason) {
-		if strings.IndexByte("*_~[]", reason[i]) >= 0 && (i == 0 || reason[i-1] != reason[i]) {
+		switch c := reason[i]; c {
+		case '[', ']':
 			n++
+		case '*', '_', '~':
+			if i == 0 || reason[i-1] != c {
+				n++
+			}
 		}
 	}
 	return n
