@@ -13,9 +13,9 @@ import (
 	"example.org/registry/snapshots"
 )
 
-// Store keeps what a Projector has applied. One goroutine at a time calls Save, which returns when
-// the commit is durable; after an error it may or may not be stored, and is saved again. Any
-// goroutine calls the rest. *snapshots.Store implements it.
+// Store keeps the applied states. One goroutine at a time calls Save, which returns when the commit is
+// durable; after an error it may or may not be stored, and is saved again. Any goroutine calls the rest.
+// *snapshots.Store implements it.
 type Store interface {
 	Save(snapshots.Commit) error
 	State(events.Subject) (state snapshots.State, ok bool, err error)
@@ -54,44 +54,39 @@ type Config struct {
 	Store Store
 	Meta  snapshots.Meta
 
-	// LoggedUpTo is the last sequence whose rejection was logged by the projector that this one
-	// replaces. 0 means none.
-	LoggedUpTo uint64
-
 	// Logger receives messages for the operator. If nil, they are dropped.
 	Logger *slog.Logger
-
-	// SaveEvery is how long applied events wait for the store. 0 means 250 ms.
-	SaveEvery time.Duration
-
-	// PollEvery is the time between two requests for the stream's end. 0 means 500 ms.
-	PollEvery time.Duration
-
-	// StuckAfter is how long a consumer may deliver nothing while the stream has more. 0 means 5 s.
-	StuckAfter time.Duration
-
-	// RetryEvery is the longest wait between two sessions, after a failed save, and before the second
-	// look at a stream that is missing or foreign. 0 means 1 s.
-	RetryEvery time.Duration
-
-	// RestoreEvery is how often a subject's state is published again at most. 0 means 1 minute.
-	RestoreEvery time.Duration
 
 	// StartupTimeout is how long a saved state is withheld while the stream is not being followed.
 	// 0 means 10 s.
 	StartupTimeout time.Duration
+
+	pace pace // of tests
+}
+
+// pace holds the times between repeated steps.
+type pace struct {
+	saveEvery    time.Duration // applied events wait for the store
+	pollEvery    time.Duration // between two requests for the stream's end
+	stuckAfter   time.Duration // a consumer delivers nothing although the stream has more
+	retryEvery   time.Duration // between two sessions at most, after a failed save, and before a server freezes
+	restoreEvery time.Duration // between two publications of the same subject's state
+}
+
+var usualPace = pace{
+	saveEvery:    250 * time.Millisecond,
+	pollEvery:    500 * time.Millisecond,
+	stuckAfter:   5 * time.Second,
+	retryEvery:   time.Second,
+	restoreEvery: time.Minute,
 }
 
 func (c Config) withDefaults() Config {
 	c.Stream = cmp.Or(c.Stream, events.DefaultStream)
 	c.Replicas = cmp.Or(c.Replicas, 1)
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
-	c.SaveEvery = cmp.Or(c.SaveEvery, 250*time.Millisecond)
-	c.PollEvery = cmp.Or(c.PollEvery, 500*time.Millisecond)
-	c.StuckAfter = cmp.Or(c.StuckAfter, 5*time.Second)
-	c.RetryEvery = cmp.Or(c.RetryEvery, time.Second)
-	c.RestoreEvery = cmp.Or(c.RestoreEvery, time.Minute)
 	c.StartupTimeout = cmp.Or(c.StartupTimeout, 10*time.Second)
+	c.pace = cmp.Or(c.pace, usualPace)
 	if c.MayWrite == nil {
 		c.MayWrite = func() bool { return false }
 	}

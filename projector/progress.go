@@ -41,7 +41,7 @@ type Progress struct {
 	Frozen string
 
 	// Rewound: the stream came back in an older state, and nobody has recovered it since. Reading:
-	// it is being read again from its beginning, beside what is shown.
+	// it is being read again from its beginning, beside the model that is shown.
 	Rewound, Reading bool
 
 	// Unpublished counts the known states that the stream is not known to hold.
@@ -60,10 +60,7 @@ type Progress struct {
 	// stream has answered.
 	Done, Total uint64
 
-	// Counts of messages, since New: Applied ones were applied or rejected. Superseded ones lost
-	// against a greater revision. Unheeded ones are removals that were rejected because a greater
-	// revision is shown. PutBack are states that were published again.
-	Applied, Superseded, Unheeded, PutBack, RejectedHere uint64
+	Counts
 
 	// Rejected counts the copies in the stream of rejected events.
 	Rejected uint64
@@ -72,25 +69,27 @@ type Progress struct {
 	LastError string
 }
 
-// Status is the part of Progress that every response depends on.
-type Status struct {
-	CaughtUp, Frozen bool
-	AsOf             time.Time
-	LastError        string
+// Counts are numbers of messages since New.
+type Counts struct {
+	Applied      uint64 // applied or rejected
+	Superseded   uint64 // lost against a greater revision
+	Unheeded     uint64 // removals that were rejected because a greater revision is shown
+	PutBack      uint64 // states that were published again
+	RejectedHere uint64
 }
 
-// trouble is a source of LastError, in order of importance.
-type trouble int
+// problem is a source of LastError, in order of importance.
+type problem int
 
 const (
-	troubleFrozen trouble = iota
-	troubleStream         // it cannot be reached, or must not be followed
-	troubleStore
-	troubleCopies
-	troubleFull // the stream takes in nothing
-	troubleLacking
-	troublePurges
-	troubles // their number
+	frozenProblem problem = iota
+	streamProblem         // it cannot be reached, or must not be followed
+	storeProblem
+	copiesProblem
+	fullProblem // the stream takes in nothing
+	lackingProblem
+	purgesProblem
+	problems // their number
 )
 
 // tracker holds the Progress. Any goroutine may change it, under mu, and read it by an atomic load.
@@ -99,7 +98,7 @@ type tracker struct {
 
 	mu        sync.Mutex
 	progress  Progress
-	sentences [troubles]string
+	sentences [problems]string
 
 	published atomic.Pointer[Progress]
 }
@@ -112,9 +111,8 @@ func (t *tracker) update(change func(p *Progress)) {
 	t.publish()
 }
 
-// setTrouble sets the sentence about a problem, or clears it if empty, and reports whether it is
-// new.
-func (t *tracker) setTrouble(source trouble, sentence string) (isNew bool) {
+// setProblem sets the sentence about a problem, or clears it if empty, and reports whether it is new.
+func (t *tracker) setProblem(source problem, sentence string) (isNew bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.sentences[source] == sentence {
@@ -126,12 +124,13 @@ func (t *tracker) setTrouble(source trouble, sentence string) (isNew bool) {
 }
 
 // sentence returns the sentence about a problem, or "".
-func (t *tracker) sentence(source trouble) string {
+func (t *tracker) sentence(source problem) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.sentences[source]
 }
 
+// publish publishes a copy of the progress. The caller holds mu.
 func (t *tracker) publish() {
 	p := t.progress
 	p.Lag = p.LastSequence - min(p.Checkpoint, p.LastSequence)
@@ -145,72 +144,26 @@ func (t *tracker) lastError() string {
 			return sentence
 		}
 	}
-	switch {
-	case t.progress.CaughtUp:
+
+	if t.progress.CaughtUp {
 		return ""
-	case !t.progress.Connected:
+	}
+
+	if !t.progress.Connected {
 		return "Waiting for the broker."
 	}
 	return "Catching up with the stream."
 }
 
-// Progress returns the current Progress. Any goroutine may call it.
-func (p *Projector) Progress() Progress {
-	now := *p.tracker.published.Load()
-	if now.Lag > 0 || now.Frozen != "" {
-		since := now.AsOf
+// current returns the published progress, at the cost of an atomic load and a copy.
+func (t *tracker) current() Progress {
+	p := *t.published.Load()
+	if p.Lag > 0 || p.Frozen != "" {
+		since := p.AsOf
 		if since.IsZero() {
-			since = p.tracker.began
+			since = t.began
 		}
-		now.LagSeconds = max(0, time.Since(since).Seconds())
+		p.LagSeconds = max(0, time.Since(since).Seconds())
 	}
-	return now
-}
-
-// Status returns the part of Progress that every response depends on, at the cost of an atomic load.
-func (p *Projector) Status() Status {
-	now := p.tracker.published.Load()
-	return Status{now.CaughtUp, now.Frozen != "", now.AsOf, now.LastError}
-}
-
-// show publishes what follows from the position and the model. Only Run's goroutine calls it, and
-// New. change may be nil.
-func (p *Projector) show(change func(s *Progress)) {
-	lacking := p.cfg.Model.View().Lacking()
-	waiting := len(p.pending.purges)
-	if p.saving != nil {
-		waiting += p.saving.waiting
-	}
-
-	sentence := ""
-	switch {
-	case p.phase != caughtUp || p.reading:
-	case p.meta.Rewound:
-		sentence = "The stream came back in an older state; registry recover publishes what it has lost."
-	case lacking > 0:
-		sentence = "The stream lacks states that this server knows; registry recover publishes them."
-	}
-	p.tracker.setTrouble(troubleLacking, sentence)
-
-	p.tracker.update(func(s *Progress) {
-		s.Identity = p.meta.Identity
-		s.Stream = p.cfg.Stream
-		s.Checkpoint, s.LastSequence = p.meta.Sequence, max(s.LastSequence, p.meta.Sequence)
-		s.CaughtUp = p.phase == caughtUp
-		s.Rewound, s.Reading = p.meta.Rewound, p.reading
-		s.Unpublished, s.WaitingPurges = lacking, waiting
-		s.Applied, s.Superseded, s.Unheeded = p.counts.applied, p.counts.superseded, p.counts.unheeded
-		s.PutBack, s.RejectedHere = p.counts.restored, p.counts.rejected
-		if p.reading { // not compared yet
-			s.Unpublished = 0
-		}
-		if s.CaughtUp {
-			s.Done = s.Total
-		} else if s.Total > 0 {
-			s.Done = min(s.Total, p.meta.Sequence-min(p.meta.Sequence, p.from))
-		}
-		if change != nil {
-			change(s)
-		}
-	})
+	return p
 }

@@ -5,73 +5,44 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
-	"sync/atomic"
+	"slices"
 	"time"
 
-	"golang.org/x/time/rate"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
-	"example.org/registry/events/pause"
 	"example.org/registry/events/stream"
+	"example.org/registry/readmodel"
 	"example.org/registry/snapshots"
 )
 
-// Projector follows one stream.
+// Projector follows one stream. Run's goroutine owns it, but for the projection and the tracker, which
+// have locks.
 type Projector struct {
-	cfg     Config
-	log     *slog.Logger
-	stream  stream.Stream
-	copies  *copier
-	tracker tracker
+	cfg        Config
+	log        *slog.Logger
+	source     *source
+	projection projection
+	saver      *saver
+	upkeep     *upkeep
+	tracker    tracker
+	ended      chan struct{} // closed when Run returns
 
-	// mu is held while model and meta change. Run's goroutine alone changes them, so it reads them
-	// without mu.
-	mu   sync.Mutex
-	meta snapshots.Meta
-
-	// Owned by Run.
 	phase   phase
-	target  end    // what phase waits for
+	target  end    // the next end to reach
 	from    uint64 // checkpoint at which the catch-up began
-	reading bool   // the stream is read again from its beginning, up to until
-	until   uint64
-	bulk    bool // the model publishes nothing until EndBulk
+	rereads uint64 // sequence at which the reading from the beginning ends
 
-	pending  *commit // applied, and not handed over yet
-	saving   *commit // handed over, or nil
-	saved    chan error
-	saveFrom time.Time // no save before
+	deniedAt time.Time // when a session first found no stream to go on with; zero if the last one did
+	movedAt  time.Time // when the checkpoint moved last
+	lostAt   time.Time // when the stream was last read again because of lost subjects
 
-	mayWrite bool      // this server has begun to purge and to publish states again
-	denied   time.Time // when a look first found no stream to go on with; zero if the last one did
-	checked  bool      // the stream's settings
-	moved    time.Time // when the checkpoint moved last
-	counted  time.Time // no count of the copies of rejected events before
-	lost     time.Time // when the stream was last read again because of lost subjects
-
-	counts   counts
-	lines    *rate.Limiter // of the log, about rejected events
-	unlogged int           // since the last of them
-
-	version      atomic.Uint64 // counts the changes that the store is to have
-	savedVersion atomic.Uint64
-	restored     map[events.Subject]time.Time // owned by the running commit
-	killed       atomic.Bool                  // a test ends the projector as a crash does
+	counts     Counts
+	rejections rejectionLog
 }
 
-// counts are numbers of messages since New.
-type counts struct{ applied, superseded, unheeded, restored, rejected uint64 }
-
-// How many rejections are logged, in a second and at once: no backend fills the disk with lines.
-const (
-	linesPerSecond = 1
-	linesAtOnce    = 100
-)
-
-// phase says how far the model is from being served. It is complete only at the end that the stream
-// had when a first end was reached: a message that was displaced on the way by a newer one of its
-// subject is made up for by then.
+// phase says how far the model is from being served. At the stream's first end the model may lack states:
+// newer messages of their subjects displaced them on the way. At the second end it has those messages.
 type phase int
 
 const (
@@ -83,23 +54,27 @@ const (
 // end is the stream's last sequence, and when it was asked for.
 type end struct {
 	sequence uint64
-	asked    time.Time // zero if there is nothing to reach
+	askedAt  time.Time // zero if there is nothing to reach
 }
 
 // New makes a Projector.
 func New(cfg Config) *Projector {
 	cfg = cfg.withDefaults()
 	p := &Projector{
-		cfg: cfg, log: cfg.Logger, stream: stream.Stream{JS: cfg.JetStream, Name: cfg.Stream},
-		copies: newCopier(cfg), meta: cfg.Meta,
-		pending: newCommit(), saved: make(chan error, 1), restored: map[events.Subject]time.Time{},
-		lines: rate.NewLimiter(linesPerSecond, linesAtOnce),
+		cfg: cfg, log: cfg.Logger, ended: make(chan struct{}),
+		source:     &source{stream.Stream{JS: cfg.JetStream, Name: cfg.Stream}, cfg},
+		projection: projection{model: cfg.Model, meta: cfg.Meta},
+		rejections: newRejectionLog(cfg.Logger),
 	}
+
 	p.tracker.began = time.Now()
-	p.reading = p.meta.Sequence == 0 && p.cfg.Model.View().NumSubjects() > 0
-	p.show(func(s *Progress) {
-		s.Saved = p.meta.Sequence
-		if marks := p.meta.Marks; p.meta.Complete && len(marks) > 0 {
+	p.saver = newSaver(cfg, &p.tracker)
+	p.upkeep = newUpkeep(cfg, &p.tracker)
+	p.projection.reading = cfg.Meta.Sequence == 0 && !p.projection.isEmpty()
+
+	p.publishProgress(func(s *Progress) {
+		s.Saved = cfg.Meta.Sequence
+		if marks := cfg.Meta.Marks; cfg.Meta.Complete && len(marks) > 0 {
 			s.AsOf = marks[len(marks)-1].Time
 			if now := time.Now(); s.AsOf.After(now) { // the broker's clock is ahead
 				s.AsOf = now
@@ -109,87 +84,430 @@ func New(cfg Config) *Projector {
 	return p
 }
 
-// fatalError means that the operator must act before the stream can be followed.
-type fatalError struct{ error }
+const (
+	// firstWait is the wait after a session that made no step. Each further one doubles it.
+	firstWait = 50 * time.Millisecond
 
-func (e *fatalError) Unwrap() error { return e.error }
+	// lostSubjectsEvery is how often the stream is read again at most because it lost subjects.
+	lostSubjectsEvery = time.Minute
+)
 
-// frozenError means that there is no stream to go on with.
-type frozenError struct{ why, sentence string }
+var errRejectionsWait = errors.New("rejected events are waiting to be copied")
 
-func (e *frozenError) Error() string { return e.sentence }
-
-// firstWait is the wait after a session that made no step. Each further one doubles it.
-const firstWait = 50 * time.Millisecond
-
-// Run follows the stream until ctx ends, and saves what it has applied. Before the model has caught
-// up, a stream that must not be followed ends it with an error.
+// Run follows the stream until ctx ends, and saves every event that it has applied. Before the model has
+// caught up, a stream that must not be followed ends it with an error.
 func (p *Projector) Run(ctx context.Context) error {
+	defer close(p.ended)
 	wait := firstWait
-	for ctx.Err() == nil {
-		before := p.meta.Sequence
-		err := p.session(ctx)
+	for {
+		before := p.projection.meta.Sequence
+		err := p.followStream(ctx)
 		if ctx.Err() != nil {
-			break
+			p.saveRest()
+			return nil
 		}
-
-		if fatal, is := errors.AsType[*fatalError](err); is && p.phase != caughtUp {
+		if fatal, isFatal := errors.AsType[*fatalError](err); isFatal && p.phase != caughtUp {
+			p.tracker.setProblem(streamProblem, fmt.Sprintf("The stream must not be followed: %v.", err))
 			p.saveRest()
 			return fatal.error
 		}
-		p.noteFailure(err)
+		p.reportFailure(err)
 
-		if p.meta.Sequence > before { // such as behind a message that no consumer delivers
+		if p.projection.meta.Sequence > before { // such as behind a message that no consumer delivers
 			wait = firstWait
 			continue
 		}
-		p.rest(ctx, wait)
-		wait = min(2*wait, max(p.cfg.RetryEvery, firstWait))
+		p.saveWhileWaiting(ctx, wait)
+		wait = min(2*wait, max(p.cfg.pace.retryEvery, firstWait))
 	}
-	p.saveRest()
+}
+
+// followStream is one session: it reads the stream with one consumer until a problem occurs, and returns
+// that.
+func (p *Projector) followStream(ctx context.Context) error {
+	if p.saver.isFull() {
+		return errRejectionsWait
+	}
+
+	// Find the stream, and decide from where it is read.
+	askedAt := time.Now()
+	info, err := p.source.find(ctx, p.projection.isEmpty())
+	if err != nil {
+		return err
+	}
+	if err := p.acceptStream(ctx, info); err != nil {
+		return err
+	}
+
+	p.setTarget(info, askedAt)
+
+	// Ask for the first message by itself: whatever headers it has, it is read.
+	first, err := p.source.NextMessage(ctx, p.projection.meta.Sequence+1)
+	if errors.Is(err, stream.ErrNoMessage) {
+		p.apply(nil, info.State.LastSeq) // its messages have been erased
+	} else if err != nil {
+		return err
+	} else {
+		p.apply([]stream.Message{first}, first.Sequence)
+	}
+
+	// Create the consumer, then check the stream again before the first message is applied: from
+	// here on, replacing the stream also removes the consumer.
+	consumer, err := p.source.consume(ctx, p.projection.meta.Sequence+1)
+	if err != nil {
+		return err
+	}
+	defer consumer.stop()
+	if err := p.source.checkReplaced(ctx, info); err != nil {
+		return err
+	}
+
+	p.tracker.setProblem(streamProblem, "")
+	if p.phase != caughtUp {
+		p.projection.beginBulk(consumer.pending)
+		defer p.projection.endBulk()
+	}
+
+	// Apply the deliveries, save, and look after the stream.
+	p.movedAt = time.Now()
+	poll := time.NewTicker(p.cfg.pace.pollEvery)
+	defer poll.Stop()
+	save := time.NewTicker(p.cfg.pace.saveEvery)
+	defer save.Stop()
+	for err == nil {
+		if err := p.reachEnds(ctx); err != nil {
+			return err
+		}
+		if p.saver.isDue() {
+			p.startSaving()
+		}
+
+		select {
+		case first := <-consumer.messages:
+			batch, missing := consumer.take(first)
+			if len(batch) > 0 {
+				p.apply(batch, batch[len(batch)-1].Sequence)
+			}
+			if err = missing; err == nil && p.saver.isFull() {
+				err = errRejectionsWait
+			}
+		case result := <-p.saver.results:
+			p.finishCommit(result)
+			p.runUpkeep(ctx)
+		case <-save.C:
+			p.runUpkeep(ctx)
+		case <-poll.C:
+			err = p.pollStream(ctx)
+		case failure := <-consumer.failed:
+			err = fmt.Errorf("consumer: %w", failure)
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	return err
+}
+
+// acceptStream decides from where the stream is read: from after the checkpoint, or from its beginning.
+func (p *Projector) acceptStream(ctx context.Context, info *jetstream.StreamInfo) error {
+	if err := p.source.checkSettings(info); err != nil {
+		return err
+	}
+
+	found := stream.IdentityOf(info)
+	known := p.projection.meta
+	if p.projection.isEmpty() {
+		p.projection.update(func(m *snapshots.Meta) { m.Identity = found })
+		return nil
+	}
+
+	if !found.Related(known.Identity) {
+		return &frozenError{FrozenForeign, fmt.Sprintf("The stream %s is another registry's: its epoch is %s, and not %s or one that it follows; "+
+			"correct --nats-url or --stream, or move the data directory away.", p.cfg.Stream, found.Epoch, known.Epoch)}
+	}
+
+	// The same epoch is the same stream, unless it holds other messages than were read of it.
+	if found.Epoch == known.Epoch {
+		seen, err := p.source.recognize(ctx, info, known)
+		if err == nil && seen != sameStream {
+			p.readAgain(known.Identity, known.Rewound || seen == otherStream)
+		}
+		return err
+	}
+
+	// The list of epochs that a server follows only grows. A stream under an earlier epoch than the known
+	// one was restored from before a recovery.
+	joined := found
+	joined.Follows = stream.Follow(found.Epoch, stream.Identity{Follows: found.Follows}, known.Identity)
+	p.readAgain(joined, slices.Contains(known.Follows, found.Epoch))
 	return nil
 }
 
-// noteFailure tells the operator why a session has ended.
-func (p *Projector) noteFailure(err error) {
-	frozen, _ := errors.AsType[*frozenError](err)
-	connected := p.cfg.JetStream.Conn().IsConnected()
-	if frozen == nil {
-		p.denied = time.Time{}
-		p.tracker.update(func(s *Progress) { s.Connected = connected })
-		if p.tracker.setTrouble(troubleStream, fmt.Sprintf("The stream is not being followed: %v.", err)) {
-			p.log.Warn("the stream is not being followed; trying again", "error", err, "checkpoint", p.meta.Sequence)
-		}
-		return
+// readAgain begins to read the stream from its beginning. The known states stay and are shown.
+func (p *Projector) readAgain(id stream.Identity, rewound bool) {
+	level := slog.LevelWarn
+	if rewound {
+		level = slog.LevelError // registry recover has to publish the lost states
 	}
 
-	// A broker that is starting may deny its stream once.
-	if p.denied.IsZero() {
-		p.denied = time.Now()
-	}
-	if time.Since(p.denied) < p.cfg.RetryEvery {
-		return
-	}
-	p.tracker.setTrouble(troubleStream, "")
-	if p.tracker.setTrouble(troubleFrozen, frozen.sentence) {
-		p.log.Error("frozen: nothing is applied, and the last state is served", "reason", frozen.sentence, "checkpoint", p.meta.Sequence)
-	}
-	p.tracker.update(func(s *Progress) { s.Frozen, s.Connected = frozen.why, connected })
-	p.serveSaved(true)
+	p.log.Log(context.Background(), level, "reading the stream again from its beginning; the known states are shown",
+		"rewound", rewound, "epoch", id.Epoch, "knownEpoch", p.projection.meta.Epoch, "checkpoint", p.projection.meta.Sequence)
+
+	p.projection.rewind(id, rewound)
+	p.saver.forgetSequences()
+	p.upkeep.forget()
+	p.saver.noteChange()
+	p.publishProgress(func(s *Progress) {
+		s.Saved = 0
+		s.LastSequence = 0
+	})
 }
 
-// rest waits, and goes on saving.
-func (p *Projector) rest(ctx context.Context, d time.Duration) {
-	over := time.After(d)
-	tick := time.NewTicker(p.cfg.SaveEvery)
-	defer tick.Stop()
+// setTarget sets the end that this session is to reach.
+func (p *Projector) setTarget(info *jetstream.StreamInfo, askedAt time.Time) {
+	last := info.State.LastSeq
+	p.deniedAt = time.Time{}
+	p.target = end{last, askedAt}
+	p.rereads = last
+	if p.phase == toFirstEnd {
+		p.from = max(p.projection.meta.Sequence, info.State.FirstSeq-min(info.State.FirstSeq, 1))
+	}
+
+	p.tracker.setProblem(frozenProblem, "")
+	p.publishProgress(func(s *Progress) {
+		s.Frozen = ""
+		s.Connected = true
+		s.LastSequence = last
+		s.PeersMissing = countMissingPeers(info)
+		if p.phase != caughtUp {
+			s.Total = last - min(last, p.from)
+		}
+	})
+}
+
+// apply applies messages, after which everything up to a sequence has been read.
+func (p *Projector) apply(messages []stream.Message, upTo uint64) {
+	if upTo <= p.projection.meta.Sequence {
+		return
+	}
+
+	items := decodeAll(messages, p.log)
+	losses := p.projection.apply(messages, items, upTo)
+
+	for i := range messages {
+		m := &messages[i]
+		item := &items[i]
+		loss, isLost := losses[m.Sequence]
+		if item.err == nil && !isLost {
+			p.saver.pending.addState(m, item)
+			continue
+		}
+		p.saver.pending.addDisplaced(m)
+		p.countLoser(m, item, loss)
+	}
+
+	p.counts.Applied += uint64(len(messages))
+	p.movedAt = time.Now()
+	p.saver.noteChange()
+	p.publishProgress(nil)
+}
+
+// countLoser counts a message that does not count, and rejects it if the backend has made a mistake. A
+// removal that is read again is none: the backend has published a greater revision since.
+func (p *Projector) countLoser(m *stream.Message, item *decoded, loss readmodel.Loss) {
+	var reason, plain string // plain has no text from the event
+	if item.err != nil {
+		reason = item.err.Error()
+		plain = plainReason(item.err)
+	} else if loss.Conflict && !p.projection.reading {
+		reason = fmt.Sprintf("revision %d has another state", loss.Known)
+		plain = reason
+	} else if loss.Unheeded && !p.projection.reading {
+		reason = fmt.Sprintf("known revision %d", loss.Known)
+		plain = reason
+		if p.phase == caughtUp || p.cfg.Meta.Sequence > 0 { // otherwise another server has counted it
+			p.counts.Unheeded++
+		}
+	}
+
+	if reason == "" {
+		p.counts.Superseded++
+		return
+	}
+
+	p.counts.RejectedHere++
+	if !p.cfg.ReadOnly {
+		p.rejections.add(m, plain)
+		p.saver.pending.addRejected(rejection{*m, reason})
+	}
+}
+
+// reachEnds ends the catching up and the reading again once their ends are reached.
+func (p *Projector) reachEnds(ctx context.Context) error {
+	if p.projection.reading && p.projection.meta.Sequence >= p.rereads {
+		lacking := p.projection.endReading()
+		p.saver.pending.lacking = lacking
+		p.saver.noteChange()
+		p.log.Info("the stream has been read from its beginning", "checkpoint", p.projection.meta.Sequence, "unpublished", len(lacking))
+		p.publishProgress(nil)
+	}
+
+	isReached := func() bool { return p.projection.meta.Sequence >= p.target.sequence }
+	if p.phase == toFirstEnd && isReached() {
+		askedAt := time.Now()
+		info, err := p.source.Info(ctx)
+		if err != nil {
+			return err
+		}
+		p.phase = toSecondEnd
+		p.target = end{info.State.LastSeq, askedAt}
+	}
+
+	if p.phase == toSecondEnd && isReached() && !p.projection.reading {
+		p.projection.endBulk()
+		p.projection.update(func(m *snapshots.Meta) { m.Complete = true })
+		p.phase = caughtUp
+		p.saver.noteChange()
+		p.publishProgress(nil)
+	}
+
+	if p.phase == caughtUp && isReached() && !p.target.askedAt.IsZero() {
+		asOf := p.target.askedAt
+		p.target = end{}
+		p.publishProgress(func(s *Progress) {
+			if asOf.After(s.AsOf) {
+				s.AsOf = asOf
+			}
+		})
+	}
+
+	p.projection.nameFeed()
+	return nil
+}
+
+// pollStream asks for the stream's end. It ends the session if the stream was replaced, if the consumer does
+// not deliver the stream's messages, and if subjects have gone.
+func (p *Projector) pollStream(ctx context.Context) error {
+	askedAt := time.Now()
+	view := p.projection.model.View()
+	subjects := view.NumSubjects() - view.Lacking()
+	info, err := p.source.Info(ctx)
+	if err != nil {
+		return err
+	}
+
+	last := info.State.LastSeq
+	if stream.IdentityOf(info).Epoch != p.projection.meta.Epoch || last < p.projection.meta.Sequence {
+		return errors.New("the stream is not the one that was read")
+	}
+
+	if last > p.projection.meta.Sequence && time.Since(p.movedAt) > 2*p.cfg.pace.pollEvery {
+		if err := p.checkDelivery(ctx, last); err != nil {
+			return err
+		}
+	}
+
+	hasLost := p.phase == caughtUp && !p.projection.reading && int(info.State.NumSubjects) < subjects
+	if hasLost && time.Since(p.lostAt) > lostSubjectsEvery {
+		p.lostAt = time.Now()
+		p.readAgain(p.projection.meta.Identity, p.projection.meta.Rewound)
+		return errors.New("the stream has lost subjects")
+	}
+
+	if p.phase == caughtUp && p.target.askedAt.IsZero() {
+		p.target = end{last, askedAt}
+	}
+
+	p.tracker.setProblem(fullProblem, describeFull(info))
+	copies, isCounted := p.saver.copies.count(ctx)
+	p.publishProgress(func(s *Progress) {
+		s.Connected = true
+		s.LastSequence = max(last, s.Checkpoint)
+		s.PeersMissing = countMissingPeers(info)
+		if isCounted {
+			s.Rejected = copies
+		}
+	})
+	return nil
+}
+
+// checkDelivery moves the checkpoint over an end of the stream that was erased. It fails if the consumer
+// has not delivered the stream's messages for a while.
+func (p *Projector) checkDelivery(ctx context.Context, last uint64) error {
+	_, err := p.source.NextMessage(ctx, p.projection.meta.Sequence+1)
+	if errors.Is(err, stream.ErrNoMessage) {
+		p.apply(nil, last)
+		return nil
+	}
+	if err == nil && time.Since(p.movedAt) > p.cfg.pace.stuckAfter {
+		return errors.New("the consumer does not deliver the stream's messages")
+	}
+	return err
+}
+
+// startSaving hands over the pending commit.
+func (p *Projector) startSaving() {
+	p.saver.start(p.projection.metaToSave())
+}
+
+// finishCommit takes the result of a commit.
+func (p *Projector) finishCommit(err error) {
+	c := p.saver.finish(err)
+	if err == nil {
+		p.upkeep.add(c)
+	}
+	p.publishProgress(func(s *Progress) {
+		if err == nil && !c.isStale {
+			s.Saved = c.meta.Sequence
+		}
+	})
+}
+
+// runUpkeep does some of the work in the stream that follows from saved commits.
+func (p *Projector) runUpkeep(ctx context.Context) {
+	if !p.projection.reading {
+		if err := p.upkeep.begin(p.projection.meta.Erased); err != nil {
+			p.log.Warn("removals cannot be looked for in the store; trying again", "error", err)
+		}
+	}
+
+	mayRestore := p.phase == caughtUp && !p.projection.reading && !p.projection.meta.Rewound
+	p.counts.PutBack += p.upkeep.run(ctx, mayRestore)
+
+	saved := p.Progress().Saved
+	if p.upkeep.isActive && len(p.upkeep.purges) == 0 && saved > p.projection.meta.Erased {
+		p.projection.update(func(m *snapshots.Meta) { m.Erased = saved })
+	}
+	p.publishProgress(nil)
+}
+
+// saveRest saves everything that has been applied, when the projector ends. Whatever cannot be saved is
+// read again at the next start.
+func (p *Projector) saveRest() {
+	var err error
+	for err == nil && (p.saver.running != nil || !p.saver.hasAll()) {
+		if p.saver.running == nil {
+			p.startSaving()
+		}
+		err = <-p.saver.results
+		p.finishCommit(err)
+	}
+}
+
+// saveWhileWaiting waits, and goes on saving.
+func (p *Projector) saveWhileWaiting(ctx context.Context, wait time.Duration) {
+	over := time.After(wait)
+	save := time.NewTicker(p.cfg.pace.saveEvery)
+	defer save.Stop()
 	for {
 		p.serveSaved(false)
-		p.save(false)
+		if p.saver.isDue() {
+			p.startSaving()
+		}
+
 		select {
-		case err := <-p.saved:
+		case err := <-p.saver.results:
 			p.finishCommit(err)
-		case <-tick.C:
+		case <-save.C:
 		case <-over:
 			return
 		case <-ctx.Done():
@@ -198,38 +516,108 @@ func (p *Projector) rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// serveSaved lets a saved state be served although the stream is not being followed: at once if it
-// is frozen, else after StartupTimeout.
-func (p *Projector) serveSaved(frozen bool) {
-	if p.phase == caughtUp || !p.meta.Complete || !frozen && time.Since(p.tracker.began) < p.cfg.StartupTimeout {
+// reportFailure tells the operator why a session has ended.
+func (p *Projector) reportFailure(err error) {
+	frozen, isFrozen := errors.AsType[*frozenError](err)
+	isConnected := p.cfg.JetStream.Conn().IsConnected()
+	if !isFrozen {
+		p.deniedAt = time.Time{}
+		p.tracker.update(func(s *Progress) { s.Connected = isConnected })
+		if p.tracker.setProblem(streamProblem, fmt.Sprintf("The stream is not being followed: %v.", err)) {
+			p.log.Warn("the stream is not being followed; trying again", "error", err, "checkpoint", p.projection.meta.Sequence)
+		}
 		return
 	}
-	p.log.Warn("serving the saved state, since the stream is not being followed", "checkpoint", p.meta.Sequence)
-	p.phase, p.target = caughtUp, end{}
-	p.show(nil)
+
+	// A broker that is starting may deny its stream once.
+	if p.deniedAt.IsZero() {
+		p.deniedAt = time.Now()
+	}
+
+	if time.Since(p.deniedAt) < p.cfg.pace.retryEvery {
+		return
+	}
+
+	p.tracker.setProblem(streamProblem, "")
+	if p.tracker.setProblem(frozenProblem, frozen.sentence) {
+		p.log.Error("frozen: nothing is applied, and the last state is served", "reason", frozen.sentence, "checkpoint", p.projection.meta.Sequence)
+	}
+
+	p.tracker.update(func(s *Progress) {
+		s.Frozen = frozen.why
+		s.Connected = isConnected
+	})
+	p.serveSaved(true)
 }
+
+// serveSaved lets a saved state be served although the stream is not being followed: at once if it
+// is frozen, else after StartupTimeout.
+func (p *Projector) serveSaved(isFrozen bool) {
+	isPatient := !isFrozen && time.Since(p.tracker.began) < p.cfg.StartupTimeout
+	if p.phase == caughtUp || !p.projection.meta.Complete || isPatient {
+		return
+	}
+	p.log.Warn("serving the saved state, since the stream is not being followed", "checkpoint", p.projection.meta.Sequence)
+	p.phase = caughtUp
+	p.target = end{}
+	p.publishProgress(nil)
+}
+
+// publishProgress publishes the position, the model's numbers, and a change, which may be nil.
+func (p *Projector) publishProgress(change func(s *Progress)) {
+	meta := p.projection.meta
+	isReading := p.projection.reading
+	lacking := p.projection.model.View().Lacking()
+	if isReading { // not compared yet
+		lacking = 0
+	}
+
+	waiting := len(p.upkeep.purges) + len(p.saver.pending.removals)
+	if p.saver.running != nil {
+		waiting += len(p.saver.running.removals)
+	}
+
+	sentence := ""
+	if p.phase == caughtUp && !isReading && meta.Rewound {
+		sentence = "The stream came back in an older state; registry recover publishes what it has lost."
+	} else if p.phase == caughtUp && lacking > 0 {
+		sentence = "The stream lacks states that this server knows; registry recover publishes them."
+	}
+
+	p.tracker.setProblem(lackingProblem, sentence)
+
+	p.tracker.update(func(s *Progress) {
+		s.Identity = meta.Identity
+		s.Stream = p.cfg.Stream
+		s.Checkpoint = meta.Sequence
+		s.LastSequence = max(s.LastSequence, meta.Sequence)
+		s.CaughtUp = p.phase == caughtUp
+		s.Rewound = meta.Rewound
+		s.Reading = isReading
+		s.Unpublished = lacking
+		s.WaitingPurges = waiting
+		s.Counts = p.counts
+		s.Done = s.Total
+		if !s.CaughtUp {
+			s.Done = min(s.Total, meta.Sequence-min(meta.Sequence, p.from))
+		}
+		if change != nil {
+			change(s)
+		}
+	})
+}
+
+// Progress returns the current Progress, at the cost of an atomic load and a copy. Any goroutine may call
+// it.
+func (p *Projector) Progress() Progress { return p.tracker.current() }
 
 // Known returns the greatest revision that is known of a subject, or 0. Any goroutine may call it.
 func (p *Projector) Known(k events.Subject) int64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.cfg.Model.Known(k)
+	p.projection.mu.Lock()
+	defer p.projection.mu.Unlock()
+	return p.projection.model.Known(k)
 }
-
-// flushEvery is how often Flush looks whether the store has been written.
-const flushEvery = 20 * time.Millisecond
 
 // Flush waits until the store has everything that has been applied. It fails at once while the store
 // cannot be written. Any goroutine may call it while Run runs.
-func (p *Projector) Flush(ctx context.Context) error {
-	version := p.version.Load()
-	for p.savedVersion.Load() < version {
-		if sentence := p.tracker.sentence(troubleStore); sentence != "" {
-			return errors.New(sentence)
-		}
-		if !pause.For(ctx, flushEvery) {
-			return fmt.Errorf("the store is not written in time: %w", context.Cause(ctx))
-		}
-	}
-	return nil
-}
+func (p *Projector) Flush(ctx context.Context) error { return p.saver.flush(ctx) }

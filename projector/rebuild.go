@@ -1,6 +1,7 @@
 package projector
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,14 +11,14 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
-	"example.org/registry/events/natserr"
 	"example.org/registry/events/pause"
 	"example.org/registry/readmodel"
 	"example.org/registry/snapshots"
 )
 
 const (
-	lookEvery = 20 * time.Millisecond // at the progress of another projector
+	awaitEvery = 20 * time.Millisecond // checks of another projector's progress
+
 	// awayWithin is how long the broker may be away during a rebuild or a replay.
 	awayWithin = 30 * time.Second
 )
@@ -37,12 +38,15 @@ func (p *Projector) CheckRebuild() error {
 	if now.Frozen != "" {
 		return fmt.Errorf("%w: %s", ErrFrozen, now.LastError)
 	}
+
 	if !now.Connected {
 		return fmt.Errorf("%w: the stream cannot be reached, and a rebuild reads it", ErrNotYet)
 	}
+
 	if !now.CaughtUp || now.Reading {
 		return fmt.Errorf("%w: the read model has not caught up with the stream yet", ErrNotYet)
 	}
+
 	if now.Rewound || now.Unpublished > 0 {
 		return ErrKnowsMore
 	}
@@ -53,18 +57,21 @@ func (p *Projector) CheckRebuild() error {
 // empty store.
 func (p *Projector) NewBeside(model *readmodel.Model, store Store, mayWrite func() bool) *Projector {
 	cfg := p.cfg
-	cfg.Model, cfg.Store, cfg.Meta, cfg.MayWrite = model, store, snapshots.Meta{}, mayWrite
-	cfg.LoggedUpTo = p.Progress().Checkpoint
+	cfg.Model = model
+	cfg.Store = store
+	cfg.Meta = snapshots.Meta{}
+	cfg.MayWrite = mayWrite
 	return New(cfg)
 }
 
 // Replace waits until fresh, which runs, has caught up with p, and then calls swap while neither
-// applies anything. The states of both are then those of one moment, and fresh knows no state less
-// than p: otherwise the error matches ErrKnowsMore, and swap is not called.
+// applies anything. Both then have the states of one moment, and fresh knows no state less than p:
+// otherwise the error matches ErrKnowsMore, and swap is not called.
 func (p *Projector) Replace(ctx context.Context, fresh *Projector, swap func() error) error {
-	if err := p.awaitBeside(ctx, fresh); err != nil {
+	if err := awaitCaughtUp(ctx, fresh, nil); err != nil {
 		return err
 	}
+
 	for {
 		if err := fresh.Flush(ctx); err != nil {
 			return err
@@ -72,79 +79,86 @@ func (p *Projector) Replace(ctx context.Context, fresh *Projector, swap func() e
 		if err := p.CheckRebuild(); err != nil {
 			return err
 		}
-		done, err := p.replaceNow(fresh, swap)
-		if done || err != nil {
+		swapped, err := trySwap(p, fresh, swap)
+		if swapped || err != nil {
 			return err
 		}
-		if !pause.For(ctx, lookEvery) {
+		if !pause.For(ctx, awaitEvery) {
 			return context.Cause(ctx)
 		}
 	}
 }
 
-// replaceNow calls swap if fresh is as far as p, and has saved that.
-func (p *Projector) replaceNow(fresh *Projector, swap func() error) (done bool, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	fresh.mu.Lock()
-	defer fresh.mu.Unlock()
-	if fresh.meta.Epoch != p.meta.Epoch {
+// trySwap calls swap if fresh is as far as old, and has saved that.
+func trySwap(old, fresh *Projector, swap func() error) (swapped bool, err error) {
+	old.projection.mu.Lock()
+	defer old.projection.mu.Unlock()
+	fresh.projection.mu.Lock()
+	defer fresh.projection.mu.Unlock()
+
+	if fresh.projection.meta.Epoch != old.projection.meta.Epoch {
 		return false, fmt.Errorf("%w: the stream has changed meanwhile; try again", ErrNotYet)
 	}
-	if fresh.meta.Sequence < p.meta.Sequence || fresh.savedVersion.Load() < fresh.version.Load() {
+
+	if fresh.projection.meta.Sequence < old.projection.meta.Sequence || !fresh.saver.hasAll() {
 		return false, nil
 	}
-	if err := p.checkKnown(fresh); err != nil {
+	if err := checkKnown(old.cfg.Store, fresh.projection.model); err != nil {
 		return false, err
 	}
 	return true, swap()
 }
 
-// checkKnown compares every state of p with fresh's.
-func (p *Projector) checkKnown(fresh *Projector) error {
-	if p.cfg.Model.View().Digest() == fresh.cfg.Model.View().Digest() {
-		return nil
-	}
-	missing, first := 0, ""
-	err := p.cfg.Store.Each(func(snapshots.Meta, int) error { return nil }, func(state snapshots.State) error {
+// checkKnown fails unless a model knows every state of a store, or a greater one.
+func checkKnown(store Store, model *readmodel.Model) error {
+	missing := 0
+	first := ""
+	err := store.Each(nil, func(state snapshots.State) error {
 		e, err := events.Decode(state.Line)
 		if err != nil {
 			return err
 		}
-		if k := e.Data.Subject(); fresh.cfg.Model.Known(k) < events.Revision(e.Data) {
-			if missing++; missing == 1 {
-				first = k.Masked()
-			}
+		if subject := e.Data.Subject(); model.Known(subject) < events.Revision(e.Data) {
+			missing++
+			first = cmp.Or(first, subject.Masked())
 		}
 		return nil
 	})
 	if err == nil && missing > 0 {
-		err = fmt.Errorf("%w: %d, such as that of %s", ErrKnowsMore, missing, first)
+		return fmt.Errorf("%w: %d, such as the state of %s", ErrKnowsMore, missing, first)
 	}
 	return err
 }
 
-// awaitBeside waits until fresh has caught up, and the stream is still p's.
-func (p *Projector) awaitBeside(ctx context.Context, fresh *Projector) error {
-	connected := time.Now()
-	for {
-		now, unsaved := fresh.Progress(), fresh.tracker.sentence(troubleStore)
-		switch {
-		case unsaved != "":
-			return errors.New("the new read model cannot be saved: " + unsaved)
-		case now.Frozen != "":
-			return fmt.Errorf("%w: %s", ErrFrozen, now.LastError)
-		case now.CaughtUp:
-			return nil
-		case now.Connected:
-			connected = time.Now()
-		case time.Since(connected) > awayWithin:
-			return fmt.Errorf("%w: the broker went away", ErrNotYet)
+// awaitCaughtUp waits until p, which runs beside the caller, has caught up.
+func awaitCaughtUp(ctx context.Context, p *Projector, progress func(done, total uint64)) error {
+	for connected := time.Now(); time.Since(connected) < awayWithin; {
+		now := p.Progress()
+		if progress != nil && now.Total > 0 {
+			progress(now.Done, now.Total)
 		}
-		if !pause.For(ctx, lookEvery) {
+		if now.CaughtUp {
+			return nil
+		}
+		if now.Frozen != "" {
+			return fmt.Errorf("%w: %s", ErrFrozen, now.LastError)
+		}
+		if sentence := p.tracker.sentence(storeProblem); sentence != "" {
+			return errors.New("the new read model cannot be saved: " + sentence)
+		}
+		if now.Connected {
+			connected = time.Now()
+		}
+
+		select {
+		case <-p.ended:
+			return errors.New(now.LastError)
+		case <-ctx.Done():
 			return context.Cause(ctx)
+		case <-time.After(awaitEvery):
 		}
 	}
+	return fmt.Errorf("%w: the broker went away: %s", ErrNotYet, p.Progress().LastError)
 }
 
 // Replay reads the stream from its beginning into a new store in dir, until the end that the stream
@@ -154,52 +168,22 @@ func Replay(ctx context.Context, js jetstream.JetStream, name, dir string, progr
 	if err != nil {
 		return nil, err
 	}
+
 	p := New(Config{JetStream: js, Stream: name, ReadOnly: true, Model: model, Store: store})
 	running, cancel := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- p.Run(running) }()
+	result := make(chan error, 1)
+	go func() { result <- p.Run(running) }()
 
-	err = p.awaitReplay(ctx, ended, progress)
+	err = awaitCaughtUp(ctx, p, progress)
 	cancel()
-	if failed := <-ended; err == nil {
-		err = failed
+	if runErr := <-result; runErr != nil {
+		err = runErr
 	}
-	if err == nil && p.savedVersion.Load() < p.version.Load() {
+	if err == nil && !p.saver.hasAll() {
 		err = errors.New("the replay cannot be saved: " + p.Progress().LastError)
 	}
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
 	return store, nil
-}
-
-func (p *Projector) awaitReplay(ctx context.Context, ended chan error, progress func(done, total uint64)) error {
-	moved, last := time.Now(), uint64(0)
-	for {
-		now := p.Progress()
-		if now.Done > last {
-			moved, last = time.Now(), now.Done
-		}
-		if progress != nil && now.Total > 0 {
-			progress(now.Done, now.Total)
-		}
-		switch {
-		case now.CaughtUp:
-			return nil
-		case now.Frozen != "":
-			return errors.New(now.LastError)
-		case time.Since(moved) > awayWithin:
-			silent := natserr.Explain(p.cfg.JetStream.Conn(), context.DeadlineExceeded, jetstream.DefaultAPIPrefix)
-			return fmt.Errorf("the replay of the stream does not go on: %w", silent)
-		}
-		select {
-		case err := <-ended:
-			ended <- err
-			return err
-		default:
-		}
-		if !pause.For(ctx, lookEvery) {
-			return context.Cause(ctx)
-		}
-	}
 }

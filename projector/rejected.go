@@ -1,20 +1,20 @@
 package projector
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 
 	"example.org/registry/events"
 	"example.org/registry/events/natserr"
@@ -27,18 +27,24 @@ type rejection struct {
 	reason  string // one line, at most 200 bytes
 }
 
-// copiesAtOnce bounds the concurrent requests for copies.
-const copiesAtOnce = 32
+const (
+	// copiesAtOnce bounds the concurrent requests for copies.
+	copiesAtOnce = 32
+
+	// countAfter is the wait after the copies could not be counted: the account may forbid it.
+	countAfter = time.Minute
+
+	// linesPerSecond and linesAtOnce bound the lines of the log about rejections: no backend fills the disk.
+	linesPerSecond = 1
+	linesAtOnce    = 100
+)
 
 // copier stores copies of rejected events for the backend.
 type copier struct {
-	stream   stream.Stream // of the copies
-	replicas int
-	exists   atomic.Bool // the stream of the copies
-}
-
-func newCopier(cfg Config) *copier {
-	return &copier{stream: stream.Stream{JS: cfg.JetStream, Name: events.RejectedStream}, replicas: cfg.Replicas}
+	stream    stream.Stream // of the copies
+	replicas  int
+	exists    bool      // the stream of the copies; owned by the running commit
+	nextCount time.Time // owned by Run
 }
 
 // copyAll copies rejected events of an epoch. A repetition replaces a copy.
@@ -49,23 +55,24 @@ func (c *copier) copyAll(ctx context.Context, epoch string, rejected []rejection
 	if err := c.ensureStream(ctx); err != nil {
 		return err
 	}
+
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(copiesAtOnce)
 	for _, r := range rejected {
-		group.Go(func() error { return c.copyOne(ctx, epoch, r) })
+		group.Go(func() error { return c.publishCopy(ctx, epoch, r) })
 	}
+
 	err := group.Wait()
-	if err != nil {
-		c.exists.Store(false) // it may have been deleted
-	}
+	c.exists = err == nil // otherwise it may have been deleted
 	return err
 }
 
 // ensureStream creates the stream of rejected events if it is missing.
 func (c *copier) ensureStream(ctx context.Context) error {
-	if c.exists.Load() {
+	if c.exists {
 		return nil
 	}
+
 	_, err := c.stream.Info(ctx)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		creating, cancel := context.WithTimeout(ctx, stream.RequestTimeout)
@@ -76,35 +83,35 @@ func (c *copier) ensureStream(ctx context.Context) error {
 	if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // a replica was faster
 		return fmt.Errorf("stream %s: %w", c.stream.Name, err)
 	}
-	c.exists.Store(true)
 	return nil
 }
 
-func (c *copier) copyOne(ctx context.Context, epoch string, r rejection) error {
+func (c *copier) publishCopy(ctx context.Context, epoch string, r rejection) error {
 	nc := c.stream.JS.Conn()
 	if !nc.IsConnected() {
 		return stream.ErrNotConnected
 	}
 	ctx, cancel := context.WithTimeout(ctx, stream.RequestTimeout)
 	defer cancel()
-	_, err := c.stream.JS.PublishMsg(ctx, copyOf(epoch, r), jetstream.WithExpectStream(events.RejectedStream))
+	_, err := c.stream.JS.PublishMsg(ctx, newCopy(epoch, r), jetstream.WithExpectStream(events.RejectedStream))
 	return natserr.Explain(nc, err, events.RejectedPrefix)
 }
 
-// copyOf returns the copy of a rejected event as it is stored.
-func copyOf(epoch string, r rejection) *nats.Msg {
+// newCopy returns the copy of a rejected event as it is stored.
+func newCopy(epoch string, r rejection) *nats.Msg {
 	m := r.message
-	sequence := strconv.FormatUint(m.Sequence, 10)
+	seq := strconv.FormatUint(m.Sequence, 10)
 	made := &nats.Msg{
-		Subject: events.RejectedPrefix + token(epoch) + "." + sequence,
+		Subject: events.RejectedPrefix + subjectToken(epoch) + "." + seq,
 		Header: nats.Header{
 			events.HeaderReason:   {r.reason},
-			events.HeaderSequence: {sequence},
+			events.HeaderSequence: {seq},
 			events.HeaderSubject:  {m.Subject},
 			events.HeaderTime:     {m.Time.UTC().Format(time.RFC3339Nano)},
 		},
 		Data: m.Data,
 	}
+
 	if len(m.Data) > events.MaxRejected {
 		made.Data = m.Data[:events.MaxRejected]
 		made.Header.Set(events.HeaderTruncated, "1")
@@ -112,27 +119,53 @@ func copyOf(epoch string, r rejection) *nats.Msg {
 	return made
 }
 
-// token turns an epoch into one token of a subject. Those that this program makes stay as they are.
-func token(epoch string) string {
+// subjectToken turns an epoch into one token of a subject. Epochs that this program makes stay as they are.
+func subjectToken(epoch string) string {
 	return strings.Map(func(r rune) rune {
-		switch {
-		case '0' <= r && r <= '9', 'A' <= r && r <= 'Z', 'a' <= r && r <= 'z', r == '-', r == '_':
-			return r
+		if strings.ContainsRune(".*> ", r) || r < ' ' || r > '~' {
+			return '_'
 		}
-		return '_'
+		return r
 	}, epoch)
 }
 
-// count returns how many copies there are, of any stream's events.
-func (c *copier) count(ctx context.Context) (uint64, error) {
+// count returns how many copies there are, of any stream's events. After a failure ok is false for a
+// while.
+func (c *copier) count(ctx context.Context) (copies uint64, ok bool) {
+	if time.Now().Before(c.nextCount) {
+		return 0, false
+	}
+
 	info, err := c.stream.Info(ctx)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return 0, nil
+		return 0, true
 	}
 	if err != nil {
-		return 0, err
+		c.nextCount = time.Now().Add(countAfter)
+		return 0, false
 	}
-	return info.State.Msgs, nil
+	return info.State.Msgs, true
+}
+
+// rejectionLog logs rejected events, but no flood of them.
+type rejectionLog struct {
+	log      *slog.Logger
+	limit    *rate.Limiter
+	unlogged int // since the last line
+}
+
+func newRejectionLog(log *slog.Logger) rejectionLog {
+	return rejectionLog{log: log, limit: rate.NewLimiter(linesPerSecond, linesAtOnce)}
+}
+
+// add logs a rejection. plain is the reason without text from the event.
+func (l *rejectionLog) add(m *stream.Message, plain string) {
+	if !l.limit.Allow() {
+		l.unlogged++
+		return
+	}
+	l.log.Warn("event rejected", "seq", m.Sequence, "subject", events.MaskSubject(m.Subject, m.Data), "reason", plain, "unlogged", l.unlogged)
+	l.unlogged = 0
 }
 
 // Rejection describes a copy of a rejected event. Strangers wrote its texts.
@@ -145,9 +178,9 @@ type Rejection struct {
 	Truncated bool      // the copy was cut at events.MaxRejected
 }
 
-// Of reports whether the event is of a stream, or of one that it follows.
+// Of reports whether the event is from a stream, or from an earlier one that it follows.
 func (r *Rejection) Of(id stream.Identity) bool {
-	return slices.ContainsFunc(id.Epochs(), func(epoch string) bool { return token(epoch) == r.Epoch })
+	return slices.ContainsFunc(id.Epochs(), func(epoch string) bool { return subjectToken(epoch) == r.Epoch })
 }
 
 // ListRejected returns the copies of rejected events, by the time of the event.
@@ -157,23 +190,19 @@ func ListRejected(ctx context.Context, js jetstream.JetStream) (all []Rejection,
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, nil
 	}
-	if err != nil {
+
+	for next := uint64(1); err == nil; {
+		var m stream.Message
+		m, err = copies.NextMessage(ctx, next)
+		if r, ok := parseRejection(&m); err == nil && ok {
+			all = append(all, r)
+		}
+		next = m.Sequence + 1
+	}
+	if !errors.Is(err, stream.ErrNoMessage) {
 		return nil, err
 	}
 
-	for next := uint64(1); ; {
-		m, err := copies.NextMessage(ctx, next)
-		if errors.Is(err, stream.ErrNoMessage) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		next = m.Sequence + 1
-		if r, ok := parseRejection(&m); ok {
-			all = append(all, r)
-		}
-	}
 	slices.SortFunc(all, func(a, b Rejection) int {
 		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Sequence, b.Sequence))
 	})
@@ -183,21 +212,17 @@ func ListRejected(ctx context.Context, js jetstream.JetStream) (all []Rejection,
 // parseRejection reads a copy. It returns false for a message that no projector made.
 func parseRejection(m *stream.Message) (Rejection, bool) {
 	epoch, number, found := strings.Cut(strings.TrimPrefix(m.Subject, events.RejectedPrefix), ".")
-	sequence, err := strconv.ParseUint(number, 10, 64)
+	seq, err := strconv.ParseUint(number, 10, 64)
 	if !found || err != nil {
 		return Rejection{}, false
 	}
+
 	r := Rejection{
-		Epoch: epoch, Sequence: sequence, Subject: m.Header.Get(events.HeaderSubject), Reason: m.Header.Get(events.HeaderReason),
+		Epoch: epoch, Sequence: seq, Subject: m.Header.Get(events.HeaderSubject), Reason: m.Header.Get(events.HeaderReason),
 		Time: m.Time, Truncated: m.Header.Get(events.HeaderTruncated) != "",
 	}
-	if at, err := time.Parse(time.RFC3339Nano, m.Header.Get(events.HeaderTime)); err == nil {
-		r.Time = at
+	if stored, err := time.Parse(time.RFC3339Nano, m.Header.Get(events.HeaderTime)); err == nil {
+		r.Time = stored
 	}
 	return r, true
-}
-
-// isRemoval reports whether a line may be a removal's.
-func isRemoval(line []byte) bool {
-	return bytes.Contains(line, []byte(events.TypeDelisted)) || bytes.Contains(line, []byte(events.TypeDonationRemoved))
 }

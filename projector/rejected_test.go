@@ -92,7 +92,9 @@ func TestDelistingBehindAnyMessage(t *testing.T) {
 	corpus, err := eventstest.Poisons(filepath.Join("..", "events", "testdata", "poison.txt"))
 	require.NoError(t, err)
 	w := newBroker(t, 1)
-	w.tune = func(c *Config) { c.MayWrite, c.PollEvery, c.StuckAfter = nil, 500*time.Millisecond, 5*time.Second }
+	w.tune = func(c *Config) {
+		c.MayWrite, c.pace.pollEvery, c.pace.stuckAfter = nil, 500*time.Millisecond, 5*time.Second
+	}
 	w.start()
 	w.settle(w.server)
 	address, err := url.Parse(w.broker.ClientURL())
@@ -257,9 +259,9 @@ func FuzzParseRejection(f *testing.F) {
 	f.Fuzz(func(t *testing.T, epoch string, sequence uint64, subject, reason string, data []byte) {
 		at := time.UnixMilli(1_700_000_000_000).UTC()
 		r := rejection{stream.Message{Subject: subject, Sequence: sequence, Time: at, Data: data}, reason}
-		m := copyOf(epoch, r)
+		m := newCopy(epoch, r)
 		got, ok := parseRejection(&stream.Message{Subject: m.Subject, Header: m.Header, Data: m.Data})
-		want := Rejection{Epoch: token(epoch), Sequence: sequence, Subject: subject, Reason: reason, Time: at, Truncated: len(data) > events.MaxRejected}
+		want := Rejection{Epoch: subjectToken(epoch), Sequence: sequence, Subject: subject, Reason: reason, Time: at, Truncated: len(data) > events.MaxRejected}
 		if !ok || got != want || len(m.Data) > events.MaxRejected {
 			t.Errorf("%+v, %v, want %+v", got, ok, want)
 		}

@@ -99,27 +99,6 @@ func TestStreamHoldsAnotherMessage(t *testing.T) {
 	w.requireTruth(w.server, "recovered")
 }
 
-// A server follows a related stream by itself, and its feed has the new epoch.
-func TestRelatedStream(t *testing.T) {
-	w := serving(t)
-	second := w.open(filepath.Join(w.dir, "second.db"), false)
-	defer w.stop(second, true)
-	w.settle(second)
-	w.deleteStream()
-	for _, s := range []*server{w.server, second} {
-		w.awaitProgress(s, "frozen", func(p Progress) bool { return p.Frozen == FrozenMissing })
-	}
-	w.recover(w.server)
-	w.awaitRecovered(second)
-	w.send(listed(events.Legit, 3)...)
-	for _, s := range []*server{w.server, second} {
-		w.settle(s)
-		w.requireTruth(s, "after the recovery")
-		w.requireFeed(s, true)
-	}
-	require.Equal(t, w.server.Progress().Identity, second.Progress().Identity)
-}
-
 // Mistake 6: relation is a common epoch, and a server forgets none. A stream that was restored from before a
 // recovery is rewound; after the next recovery a replica that still knows the first one's epoch goes on.
 func TestStreamFromBeforeARecovery(t *testing.T) {
@@ -168,7 +147,7 @@ func TestStreamIsMissing(t *testing.T) {
 	began := time.Now()
 	w.deleteStream()
 	w.awaitProgress(w.server, "frozen", func(p Progress) bool { return p.Frozen == FrozenMissing })
-	require.GreaterOrEqual(t, time.Since(began), w.server.cfg.RetryEvery)
+	require.GreaterOrEqual(t, time.Since(began), w.server.cfg.pace.retryEvery)
 	now := w.server.Progress()
 	require.True(t, now.CaughtUp)
 	require.Contains(t, now.LastError, "registry recover --create-stream")
@@ -223,8 +202,7 @@ func TestStartWithoutBroker(t *testing.T) {
 	js, err := jetstream.New(away)
 	require.NoError(t, err)
 	start := func(path string) *server {
-		store, model, err := snapshots.Open(t.Context(), path)
-		require.NoError(t, err)
+		store, model := w.openStore(path)
 		cfg := w.config(store, model, false)
 		cfg.JetStream, cfg.StartupTimeout = js, patience
 		return w.run(New(cfg), store)
@@ -275,12 +253,12 @@ func TestPurgeLooksFirst(t *testing.T) {
 	last, err := w.stream().LastMessage(t.Context(), listing.String())
 	require.NoError(t, err)
 	for name, sequence := range map[string]uint64{"a listing": last.Sequence, "another subject": last.Sequence - 3, "nothing": last.Sequence + 100} {
-		require.NoError(t, w.server.purgeBefore(t.Context(), listing, sequence), name)
+		require.NoError(t, w.server.upkeep.purgeBefore(t.Context(), listing, sequence), name)
 	}
 	m, err := w.stream().Message(t.Context(), last.Sequence-1)
 	require.NoError(t, err, "the removal before the listing")
 	require.Equal(t, listing.String(), m.Subject)
-	require.NoError(t, w.server.purgeBefore(t.Context(), listing, last.Sequence-1))
+	require.NoError(t, w.server.upkeep.purgeBefore(t.Context(), listing, last.Sequence-1))
 }
 
 // Messages before a removal are purged, also by a server that finds the removal in its store.
@@ -296,20 +274,6 @@ func TestPurge(t *testing.T) {
 	w.settle(w.server)
 	w.send(listed(events.Legit, 1)...)
 	w.await("the position of purges is saved", func() bool { return w.server.store.Meta().Erased > 0 })
-}
-
-// Mistake 2: in one transaction the states that the stream lacks are written before those that were read
-// (snapshots: TestLackingComesBeforeStates). A restart after a recovery finds nothing lacking.
-func TestNothingLacksAfterARestart(t *testing.T) {
-	w := serving(t)
-	w.purge("registry.scammers.*")
-	w.awaitProgress(w.server, "the loss is noticed", func(p Progress) bool { return p.Unpublished == 10 })
-	w.recover(w.server)
-	w.settle(w.server)
-	w.restart(false)
-	w.settle(w.server)
-	require.Zero(t, w.server.Progress().Unpublished)
-	require.Zero(t, w.server.cfg.Model.View().Lacking())
 }
 
 // Mistake 3: a rebuild never knows less than what it replaces, although the count of subjects is equal.
@@ -332,12 +296,10 @@ func TestRebuildNeverKnowsLess(t *testing.T) {
 func TestSavedIsCountedAnew(t *testing.T) {
 	w := serving(t)
 	w.stop(w.server, false)
-	store, model, err := snapshots.Open(t.Context(), w.storePath())
-	require.NoError(t, err)
-	defer store.Close()
+	store, model := w.openStore(w.storePath())
 	p := New(w.config(store, model, true))
 	require.Positive(t, p.Progress().Saved)
-	p.readAgain(p.meta.Identity, true)
+	p.readAgain(p.projection.meta.Identity, true)
 	require.Zero(t, p.Progress().Saved)
 	require.Zero(t, p.Progress().Checkpoint)
 	require.Equal(t, w.digest(), model.View().Digest().String())
@@ -372,23 +334,21 @@ func TestRecoveryThatPublishesNothing(t *testing.T) {
 func TestLeftOversDieWithTheNumbering(t *testing.T) {
 	w := serving(t)
 	w.stop(w.server, false)
-	store, model, err := snapshots.Open(t.Context(), w.storePath())
-	require.NoError(t, err)
-	defer store.Close()
+	store, model := w.openStore(w.storePath())
 	p := New(w.config(store, model, true))
 	k := events.Subject{Kind: events.KindEntry, List: events.Scammers, ID: "l0"}
-	p.saving = newCommit()
-	for _, c := range []*commit{p.pending, p.saving} {
+	p.saver.running = newCommit()
+	for _, c := range []*commit{p.saver.pending, p.saver.running} {
 		c.states[k] = snapshots.State{Sequence: 7, Line: []byte("{}")}
-		c.purges[k], c.displaced[k] = 7, 8
+		c.removals[k], c.displaced[k] = 7, 8
 	}
-	p.saving.states[events.Subject{Kind: events.KindEntry, List: events.Scammers, ID: "l1"}] = snapshots.State{Sequence: 6, Line: []byte("{}")}
+	p.saver.running.states[events.Subject{Kind: events.KindEntry, List: events.Scammers, ID: "l1"}] = snapshots.State{Sequence: 6, Line: []byte("{}")}
 
-	p.readAgain(p.meta.Identity, true)
+	p.readAgain(p.projection.meta.Identity, true)
 	p.finishCommit(context.DeadlineExceeded)
-	require.Empty(t, p.pending.purges)
-	require.Empty(t, p.pending.displaced)
-	for k, state := range p.pending.states {
+	require.Empty(t, p.saver.pending.removals)
+	require.Empty(t, p.saver.pending.displaced)
+	for k, state := range p.saver.pending.states {
 		require.Zero(t, state.Sequence, k)
 	}
 }
@@ -456,14 +416,12 @@ func TestMessagesDisplacedWhileCatchingUp(t *testing.T) {
 	w := newBroker(t, 1)
 	w.makeStream(func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 1 })
 	w.send(listed(events.Scammers, 10)...)
-	store, model, err := snapshots.Open(t.Context(), w.storePath())
-	require.NoError(t, err)
-	defer store.Close()
+	store, model := w.openStore(w.storePath())
 	p := New(w.config(store, model, false))
-	info, err := p.find(t.Context())
+	info, err := p.source.find(t.Context(), true)
 	require.NoError(t, err)
-	require.NoError(t, p.accept(t.Context(), info))
-	p.begin(info, time.Now())
+	require.NoError(t, p.acceptStream(t.Context(), info))
+	p.setTarget(info, time.Now())
 
 	// Nothing is left of what was there, and the last message is read first.
 	for i := range 10 {
@@ -472,53 +430,48 @@ func TestMessagesDisplacedWhileCatchingUp(t *testing.T) {
 	p.apply(nil, 10)
 	require.NoError(t, p.reachEnds(t.Context()))
 	require.False(t, p.Progress().CaughtUp)
-	require.Equal(t, end{20, p.target.asked}, p.target)
+	require.Equal(t, end{20, p.target.askedAt}, p.target)
 }
 
 // An end of the stream that was erased is passed over, while a consumer waits for it.
 func TestErasedTail(t *testing.T) {
 	w := serving(t)
 	w.stop(w.server, false)
-	store, model, err := snapshots.Open(t.Context(), w.storePath())
-	require.NoError(t, err)
-	defer store.Close()
+	store, model := w.openStore(w.storePath())
 	p := New(w.config(store, model, false))
-	p.moved = time.Now()
+	p.movedAt = time.Now()
 	last := w.put(messageOf(t, entry(events.Legit, "x", 1000, true)))
 	require.NoError(t, p.checkDelivery(t.Context(), last), "it may come yet")
-	require.Less(t, p.meta.Sequence, last)
+	require.Less(t, p.projection.meta.Sequence, last)
 	w.purge("registry.legit.x")
 	require.NoError(t, p.checkDelivery(t.Context(), last))
-	require.Equal(t, last, p.meta.Sequence)
+	require.Equal(t, last, p.projection.meta.Sequence)
 }
 
 // A stream that is replaced while its consumer is made is not read before it has been looked at.
 func TestStreamReplacedBeforeTheConsumer(t *testing.T) {
 	w := serving(t)
 	w.stop(w.server, false)
-	store, model, err := snapshots.Open(t.Context(), w.storePath())
-	require.NoError(t, err)
-	defer store.Close()
+	store, model := w.openStore(w.storePath())
 	p := New(w.config(store, model, false))
-	info, err := p.find(t.Context())
+	info, err := p.source.find(t.Context(), true)
 	require.NoError(t, err)
 	w.deleteStream()
 	w.makeStream(func(*jetstream.StreamConfig) {})
-	require.ErrorContains(t, p.checkReplaced(t.Context(), info), "replaced")
+	require.ErrorContains(t, p.source.checkReplaced(t.Context(), info), "replaced")
 }
 
 // A rebuild waits until the new model is as far as the one that is shown, however fast that goes on.
 func TestReplaceWaits(t *testing.T) {
 	w := serving(t)
-	store, model, err := snapshots.Open(t.Context(), w.storePath()+".rebuilding")
-	require.NoError(t, err)
+	store, model := w.openStore(w.storePath() + ".rebuilding")
 	fresh := w.run(w.server.NewBeside(model, store, nil), store)
 	defer w.stop(fresh, true)
 	w.settle(fresh)
-	fresh.mu.Lock()
-	fresh.meta.Sequence-- // as one that has one message to read
-	fresh.mu.Unlock()
-	done, err := w.server.replaceNow(fresh.Projector, func() error { t.Error("swapped"); return nil })
+	fresh.projection.mu.Lock()
+	fresh.projection.meta.Sequence-- // as one that has one message to read
+	fresh.projection.mu.Unlock()
+	done, err := trySwap(w.server.Projector, fresh.Projector, func() error { t.Error("swapped"); return nil })
 	require.NoError(t, err)
 	require.False(t, done)
 }

@@ -1,11 +1,8 @@
 package projector
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -38,7 +35,6 @@ type validation struct {
 // once; they share the requests. known returns the greatest revision known of a subject, or 0.
 func ServeValidation(nc *nats.Conn, known func(events.Subject) int64, log *slog.Logger) (stop func(), err error) {
 	d := &decoder{renderer: readmodel.NewRenderer(), log: log}
-	logRefusal(nc, log)
 	service, err := micro.AddService(nc, micro.Config{
 		Name: events.ValidateSubject, Version: "1.0.0",
 		Description: "Says whether the registry would accept an event, and why not. Changes nothing.",
@@ -46,6 +42,7 @@ func ServeValidation(nc *nats.Conn, known func(events.Subject) int64, log *slog.
 	if err != nil {
 		return nil, fmt.Errorf("service %s: %w", events.ValidateSubject, err)
 	}
+
 	stop = func() { _ = service.Stop() } // a lost connection has ended it already
 
 	err = service.AddEndpoint("validate", micro.HandlerFunc(func(r micro.Request) {
@@ -60,35 +57,12 @@ func ServeValidation(nc *nats.Conn, known func(events.Subject) int64, log *slog.
 	return stop, nil
 }
 
-// logRefusal logs, once, that this user of the broker may not answer requests. The broker reports
-// that after each reconnect, but the micro library hides it.
-func logRefusal(nc *nats.Conn, log *slog.Logger) {
-	var once sync.Once
-	earlier := nc.ErrorHandler()
-	nc.SetErrorHandler(func(nc *nats.Conn, sub *nats.Subscription, err error) {
-		refused := errors.Is(err, nats.ErrPermissionViolation)
-		if refused && strings.Contains(err.Error(), `Subscription to "`+events.ValidateSubject+`"`) {
-			once.Do(func() {
-				log.Warn("this server does not answer on "+events.ValidateSubject+"; let its user of the broker subscribe to it and "+
-					"respond, as in deploy/nats/accounts.conf", "error", err)
-			})
-			return
-		}
-		if refused && strings.Contains(err.Error(), `Subscription to "`+micro.APIPrefix+`.`) {
-			return
-		}
-		if earlier != nil {
-			earlier(nc, sub, err)
-		}
-	})
-}
-
 // validate returns the verdict on an event, on the subject in the header, or else on its own
 // subject.
 func (d *decoder) validate(payload []byte, header nats.Header, known func(events.Subject) int64) validation {
 	e, err := events.Decode(payload)
 	m := stream.Message{Subject: header.Get(events.HeaderSubject), Data: payload, Header: header}
-	if _, given := header[events.HeaderSubject]; !given {
+	if _, isGiven := header[events.HeaderSubject]; !isGiven {
 		if err != nil && events.IsBinaryMode(header) {
 			err = events.ErrBinaryMode
 		}
@@ -97,8 +71,9 @@ func (d *decoder) validate(payload []byte, header nats.Header, known func(events
 		}
 		m.Subject = e.Data.Subject().String()
 	}
-	if is := d.decode(&m); is.err != nil {
-		return validation{Reason: is.err.Error()}
+
+	if result := d.decode(&m); result.err != nil {
+		return validation{Reason: result.err.Error()}
 	}
 
 	v := validation{Valid: true, Subject: m.Subject}
@@ -108,6 +83,7 @@ func (d *decoder) validate(payload []byte, header nats.Header, known func(events
 	if err := events.CheckRevision(e.Data, v.Known, time.Now()); err != nil {
 		return validation{Reason: err.Error()}
 	}
+
 	v.Stale = v.Known > events.Revision(e.Data)
 	return v
 }

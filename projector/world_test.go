@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -51,10 +52,23 @@ type world struct {
 	did    []string
 }
 
+// mortalStore saves nothing once its process has died.
+type mortalStore struct {
+	*snapshots.Store
+	isDead atomic.Bool
+}
+
+func (s *mortalStore) Save(c snapshots.Commit) error {
+	if s.isDead.Load() {
+		return errors.New("dead")
+	}
+	return s.Store.Save(c)
+}
+
 // server is a running projector with its store.
 type server struct {
 	*Projector
-	store  *snapshots.Store
+	store  *mortalStore
 	cancel context.CancelFunc
 	ended  chan error
 }
@@ -107,16 +121,25 @@ func (w *world) start() { w.server = w.open(w.storePath(), true) }
 
 // open starts a server with a store.
 func (w *world) open(path string, writes bool) *server {
-	store, model, err := snapshots.Open(w.Context(), path)
-	require.NoError(w, err)
+	store, model := w.openStore(path)
 	return w.run(New(w.config(store, model, writes)), store)
 }
 
-func (w *world) config(store *snapshots.Store, model *readmodel.Model, writes bool) Config {
+func (w *world) openStore(path string) (*mortalStore, *readmodel.Model) {
+	store, model, err := snapshots.Open(w.Context(), path)
+	require.NoError(w, err)
+	w.Cleanup(func() { _ = store.Close() })
+	return &mortalStore{Store: store}, model
+}
+
+func (w *world) config(store *mortalStore, model *readmodel.Model, writes bool) Config {
 	cfg := Config{
 		JetStream: w.js, Model: model, Store: store, Meta: store.Meta(), History: events.DefaultHistory, Logger: w.log,
-		MayWrite: func() bool { return writes }, SaveEvery: 20 * time.Millisecond, PollEvery: 50 * time.Millisecond,
-		StuckAfter: time.Second, RetryEvery: 100 * time.Millisecond, RestoreEvery: 50 * time.Millisecond,
+		MayWrite: func() bool { return writes },
+		pace: pace{
+			saveEvery: 20 * time.Millisecond, pollEvery: 50 * time.Millisecond, stuckAfter: time.Second,
+			retryEvery: 100 * time.Millisecond, restoreEvery: 50 * time.Millisecond,
+		},
 	}
 	if w.tune != nil {
 		w.tune(&cfg)
@@ -124,7 +147,7 @@ func (w *world) config(store *snapshots.Store, model *readmodel.Model, writes bo
 	return cfg
 }
 
-func (w *world) run(p *Projector, store *snapshots.Store) *server {
+func (w *world) run(p *Projector, store *mortalStore) *server {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &server{Projector: p, store: store, cancel: cancel, ended: make(chan error, 1)}
 	go func() { s.ended <- p.Run(ctx) }()
@@ -136,7 +159,7 @@ func (w *world) stop(s *server, crash bool) {
 	if s.ended == nil {
 		return
 	}
-	s.killed.Store(crash)
+	s.store.isDead.Store(crash)
 	s.cancel()
 	require.NoError(w, <-s.ended)
 	require.NoError(w, s.store.Close())
@@ -279,7 +302,7 @@ func (w *world) requireTruth(s *server, when string) {
 
 func (w *world) differences(s *server) (all []string) {
 	has := map[events.Subject]events.Data{}
-	_ = s.store.Each(func(snapshots.Meta, int) error { return nil }, func(state snapshots.State) error {
+	_ = s.store.Each(nil, func(state snapshots.State) error {
 		e, err := events.Decode(state.Line)
 		if err == nil {
 			has[e.Data.Subject()] = e.Data
@@ -301,7 +324,7 @@ func (w *world) export(s *server) *bytes.Buffer {
 	defer cancel()
 	require.NoError(w, s.Flush(ctx))
 	var all bytes.Buffer
-	_, err := snapshots.Write(w.Context(), s.store, &all, nil)
+	_, err := snapshots.Write(w.Context(), s.store.Store, &all, nil)
 	require.NoError(w, err)
 	return &all
 }
@@ -368,13 +391,12 @@ func (w *world) rebuild() error {
 		return err
 	}
 	path := w.storePath() + ".rebuilding"
-	store, model, err := snapshots.Open(w.Context(), path)
-	require.NoError(w, err)
+	store, model := w.openStore(path)
 	old := w.server
 	fresh := w.run(old.NewBeside(model, store, func() bool { return false }), store)
 	ctx, cancel := context.WithTimeout(w.Context(), 20*time.Second)
 	defer cancel()
-	if err := old.Replace(ctx, fresh.Projector, func() error { return store.Replace(old.store) }); err != nil {
+	if err := old.Replace(ctx, fresh.Projector, func() error { return store.Replace(old.store.Store) }); err != nil {
 		w.stop(fresh, true)
 		require.NoError(w, os.Remove(path))
 		return err
@@ -472,7 +494,7 @@ func (w *world) stepSnapshot() {
 	w.requireTruth(w.server, "before a snapshot")
 	bucket := snapshots.NewBucket(w.js, 1)
 	require.NoError(w, bucket.Create(w.Context()))
-	made, err := bucket.Put(w.Context(), w.server.store, w.dir)
+	made, err := bucket.Put(w.Context(), w.server.store.Store, w.dir)
 	require.NoError(w, err)
 	require.Equal(w, w.digest(), made.Header.Digest, "digest of the snapshot")
 	_, err = bucket.Prune(w.Context(), w.server.Progress().Identity, 3)

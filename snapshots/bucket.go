@@ -118,6 +118,7 @@ func (b *Bucket) putObject(ctx context.Context, h Header, from io.Reader) (Objec
 	if err != nil {
 		return Object{}, err
 	}
+
 	name := fmt.Sprintf("%s-%s-%012d-%s", h.Stream, h.Epoch, h.Sequence, h.Time.UTC().Format("20060102T150405.000Z"))
 	info := jetstream.ObjectInfo{
 		ObjectMeta: jetstream.ObjectMeta{Name: name, Metadata: map[string]string{headerLabel: string(header)}},
@@ -131,6 +132,7 @@ func (b *Bucket) putObject(ctx context.Context, h Header, from io.Reader) (Objec
 	if err != nil {
 		return Object{}, err
 	}
+
 	err = b.publishMessage(ctx, nameSubject(name), text, jetstream.WithExpectLastSequencePerSubject(0))
 	return Object{Name: name, Time: time.Now(), Bytes: info.Size, Header: h, info: info}, err
 }
@@ -200,6 +202,7 @@ func (b *Bucket) List(ctx context.Context) ([]Object, error) {
 		}
 		all = append(all, o)
 	}
+
 	slices.SortFunc(all, func(a, b Object) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.Name, a.Name)) })
 	return all, nil
 }
@@ -211,14 +214,17 @@ func (b *Bucket) listSubjects(ctx context.Context, filter string) (all []string,
 	if !b.js.Conn().IsConnected() {
 		return nil, stream.ErrNotConnected
 	}
+
 	found, err := b.js.Stream(ctx, bucketStream)
 	if err != nil {
 		return nil, b.explainError(err, "STREAM.INFO")
 	}
+
 	info, err := found.Info(ctx, jetstream.WithSubjectFilter(filter))
 	if err != nil {
 		return nil, b.explainError(err, "STREAM.INFO")
 	}
+
 	if info.Cluster != nil && info.Cluster.Leader == "" {
 		return nil, stream.ErrLeaderless
 	}
@@ -226,6 +232,7 @@ func (b *Bucket) listSubjects(ctx context.Context, filter string) (all []string,
 	for subject := range info.State.Subjects {
 		all = append(all, subject)
 	}
+
 	slices.Sort(all)
 	return all, nil
 }
@@ -246,6 +253,7 @@ func (b *Bucket) readObject(ctx context.Context, subject string) (Object, error)
 		o.Err = errors.New("not an object")
 		return o, nil
 	}
+
 	if o.info.Deleted {
 		return Object{}, ErrNoSnapshot
 	}
@@ -285,6 +293,7 @@ func (c *chunkReader) Read(p []byte) (int, error) {
 	if len(c.left) == 0 && c.count == c.info.Chunks {
 		return 0, io.EOF
 	}
+
 	if len(c.left) == 0 {
 		m, err := c.stream.NextMessageOf(c.ctx, chunkPrefix+c.info.NUID, c.last+1)
 		if err != nil {
@@ -307,6 +316,7 @@ func (b *Bucket) Prune(ctx context.Context, id stream.Identity, keep int) (remov
 	if err != nil {
 		return nil, err
 	}
+
 	own := slices.DeleteFunc(all, func(o Object) bool {
 		return o.Err != nil || o.Header.Stream != id.Stream || !id.Has(o.Header.Epoch)
 	})
@@ -331,6 +341,7 @@ func (b *Bucket) removeOrphans(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	all, err := b.List(ctx) // after the chunks, so that a name that is put now is there
 	if err != nil {
 		return err

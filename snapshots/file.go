@@ -54,7 +54,7 @@ func openBolt(path string) (db *bolt.DB, err error) {
 }
 
 // eraseFree overwrites the free pages of the file at path, which db has open, with zeros: bbolt leaves
-// deleted text in them. db must have no reader. The pages are those that bbolt would use next.
+// deleted text in them. db must have no reader. Free pages are the ones bbolt would use next.
 func eraseFree(db *bolt.DB, path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {

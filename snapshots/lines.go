@@ -21,6 +21,7 @@ func Unpack(r io.Reader) (io.Reader, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
+
 	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
 		return nil, errors.New("the file is UTF-16, as PowerShell's > writes it; save it as UTF-8")
 	}

@@ -31,6 +31,7 @@ func (s *Store) loadModel(ctx context.Context) (*readmodel.Model, error) {
 	if digest := model.Digest().String(); digest != meta.Digest {
 		return nil, fmt.Errorf("the digest of the states is %s, not %s", digest, meta.Digest)
 	}
+
 	model.EndBulk()
 	return model, nil
 }

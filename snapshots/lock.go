@@ -38,6 +38,7 @@ func LockDir(dir string) (*DirLock, error) {
 	if err != nil {
 		return nil, lockError(path, err)
 	}
+
 	if !locked {
 		return nil, fmt.Errorf("data directory %s %w", dir, ErrLocked)
 	}

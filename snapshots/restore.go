@@ -22,6 +22,7 @@ func Restore(ctx context.Context, from io.Reader, path string) (h Header, err er
 	if err := removeIfThere(temporary); err != nil {
 		return h, err
 	}
+
 	s, err := openStore(temporary)
 	if err != nil {
 		return h, fmt.Errorf("%w; %s", err, findRemedy(err))

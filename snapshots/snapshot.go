@@ -49,7 +49,7 @@ func encodeFrame[T any](h Header, kind string, data T) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// IsFrame reports whether a line is the first or the last one of a snapshot, and no event.
+// IsFrame reports whether a line frames a snapshot, as its first or last line, and is no event.
 func IsFrame(line []byte) bool {
 	if !bytes.Contains(line, []byte(`"registry.snapshot.`)) {
 		return false
@@ -246,6 +246,7 @@ func (r *reader) readState(line []byte) error {
 	if err := json.Unmarshal(line, &extension); err != nil {
 		return errors.New("sequence: not a number")
 	}
+
 	e, err := events.Decode(line)
 	if err != nil {
 		return err
@@ -255,9 +256,11 @@ func (r *reader) readState(line []byte) error {
 	if bytes.Compare(r.lastKey, key) >= 0 {
 		return errors.New("its subject is out of order")
 	}
+
 	if r.count++; r.count > r.header.Count {
 		return fmt.Errorf("more than the %d states of the first line", r.header.Count)
 	}
+
 	r.lastKey = key
 	r.digest.Add(readmodel.StateDigest(e.Data))
 	return r.visit(extension.Sequence, e)
@@ -268,9 +271,11 @@ func (r *reader) readLast(line []byte) error {
 	if err := json.Unmarshal(line, &last); err != nil || last.Type != events.TypeSnapshotEnded {
 		return errors.New("a second first line")
 	}
+
 	if r.count != r.header.Count || last.Data.Count != r.count {
 		return fmt.Errorf("%d states, not %d", r.count, r.header.Count)
 	}
+
 	if digest := r.digest.String(); digest != last.Data.Digest || digest != r.header.Digest {
 		return fmt.Errorf("the digest of the states is %s, not %s", digest, last.Data.Digest)
 	}

@@ -237,6 +237,7 @@ func writeCommit(tx *bolt.Tx, c Commit) error {
 	for subject, state := range c.States {
 		sorted[string(keyOf(subject))] = state
 	}
+
 	for _, key := range slices.Sorted(maps.Keys(sorted)) {
 		if err := states.Put([]byte(key), encodeStored(sorted[key])); err != nil {
 			return err

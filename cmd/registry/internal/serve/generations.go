@@ -102,7 +102,7 @@ const indexAfter = 50 * time.Millisecond
 // startIndexing runs the index once the model has caught up.
 func (g *generation) startIndexing() {
 	g.indexing = task.Go(context.Background(), func(ctx context.Context) error {
-		for !g.projector.Status().CaughtUp {
+		for !g.projector.Progress().CaughtUp {
 			if !pause.For(ctx, indexAfter) {
 				return nil
 			}

@@ -77,11 +77,12 @@ func (l *live) readiness() httpapi.Readiness {
 		return httpapi.Readiness{Reason: l.startReason()}
 	}
 
-	p := running.Status()
+	p := running.Progress()
+	isFrozen := p.Frozen != ""
 	if !p.CaughtUp { // otherwise the reason is not used
-		p.LastError = l.explainError(p.Frozen, p.LastError)
+		p.LastError = l.explainError(isFrozen, p.LastError)
 	}
-	return httpapi.Readiness{Ready: p.CaughtUp, Reason: p.LastError, Frozen: p.Frozen, AsOf: p.AsOf, Stopping: l.stopping.Load()}
+	return httpapi.Readiness{Ready: p.CaughtUp, Reason: p.LastError, Frozen: isFrozen, AsOf: p.AsOf, Stopping: l.stopping.Load()}
 }
 
 // startReason returns the current step before there is a projector.

@@ -1,0 +1,93 @@
+package projector
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.org/registry/events"
+	"example.org/registry/events/stream"
+	"example.org/registry/readmodel"
+)
+
+// minPart is how many messages are worth a goroutine.
+const minPart = 64
+
+// decoded is the content of a message: a record and its line, or the reason to reject it.
+type decoded struct {
+	record readmodel.Record
+	line   []byte // as registry export writes it
+	err    error
+}
+
+// decodeAll decodes and renders messages on all CPUs.
+func decodeAll(messages []stream.Message, log *slog.Logger) []decoded {
+	all := make([]decoded, len(messages))
+	size := max(minPart, len(messages)/runtime.GOMAXPROCS(0)+1)
+	var group errgroup.Group
+	for from := 0; from < len(messages); from += size {
+		group.Go(func() error {
+			d := decoder{renderer: readmodel.NewRenderer(), log: log}
+			for i := from; i < min(from+size, len(messages)); i++ {
+				all[i] = d.decode(&messages[i])
+			}
+			return nil
+		})
+	}
+
+	_ = group.Wait() // no part returns an error
+	return all
+}
+
+// decoder decodes events. One goroutine owns it, since its renderer needs that.
+type decoder struct {
+	renderer *readmodel.Renderer
+	log      *slog.Logger
+}
+
+// decode decodes and renders one event. A panic or error of a library costs only this event.
+func (d *decoder) decode(m *stream.Message) (result decoded) {
+	defer func() {
+		if v := recover(); v != nil {
+			d.renderer = readmodel.NewRenderer() // the old one may be in an inconsistent state
+			d.log.Error("event caused a panic; rejected", "seq", m.Sequence, "subject", events.MaskSubject(m.Subject, m.Data),
+				"panic", fmt.Sprintf("a %T", v), "stack", string(debug.Stack()))
+			result = decoded{err: errors.New("internal: " + cleanHeader(fmt.Sprint(v)))}
+		}
+	}()
+
+	e, err := m.Event()
+	if err != nil {
+		return decoded{err: err}
+	}
+
+	line, err := events.Encode(events.StateEvent(e.Data))
+	if err != nil {
+		return decoded{err: err}
+	}
+	return decoded{record: d.renderer.Render(m.Sequence, e.Data), line: line}
+}
+
+// plainReason returns an error of decode in a form for the log: without text from the event.
+func plainReason(err error) string {
+	if bad, ok := errors.AsType[*events.Error](err); ok {
+		return bad.Plain()
+	}
+	return "internal: a panic"
+}
+
+// cleanHeader shortens and cleans a text for a header of at most 200 bytes.
+func cleanHeader(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, text)
+	return strings.ToValidUTF8(text[:min(len(text), 180)], "")
+}

@@ -1,0 +1,226 @@
+package projector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events"
+	"example.org/registry/events/natserr"
+	"example.org/registry/events/stream"
+	"example.org/registry/snapshots"
+)
+
+// source is the stream that a projector reads.
+type source struct {
+	stream.Stream
+	cfg Config
+}
+
+// fatalError means that the operator must act before the stream can be followed.
+type fatalError struct{ error }
+
+func (e *fatalError) Unwrap() error { return e.error }
+
+// frozenError means that there is no stream to go on with.
+type frozenError struct{ why, sentence string }
+
+func (e *frozenError) Error() string { return e.sentence }
+
+// find returns the stream's state. If the stream is missing and mayCreate is true, find creates it.
+func (s *source) find(ctx context.Context, mayCreate bool) (*jetstream.StreamInfo, error) {
+	info, err := s.Info(ctx)
+	if !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return info, err
+	}
+
+	if s.cfg.ReadOnly || !mayCreate {
+		return nil, &frozenError{FrozenMissing, "The stream " + s.Name +
+			" is missing; this server goes on when it is back, or after registry recover --create-stream."}
+	}
+
+	if err := s.create(ctx); err != nil {
+		return nil, err
+	}
+	return s.Info(ctx)
+}
+
+// checkReplaced fails if another stream has the name of the accepted one.
+func (s *source) checkReplaced(ctx context.Context, accepted *jetstream.StreamInfo) error {
+	info, err := s.Info(ctx)
+	if err != nil {
+		return err
+	}
+	if !info.Created.Equal(accepted.Created) {
+		return errors.New("the stream was replaced")
+	}
+	return nil
+}
+
+// sight is the result of a comparison of the stream with the last messages that were read of it.
+type sight int
+
+const (
+	unknownStream sight = iota // it holds none of them: they were displaced or erased
+	sameStream                 // it holds one as it was read
+	otherStream                // it ends before them, or holds another message in the place of one
+)
+
+// recognize compares the last messages that were read with the stream, the newest first.
+func (s *source) recognize(ctx context.Context, info *jetstream.StreamInfo, known snapshots.Meta) (sight, error) {
+	if info.State.LastSeq < known.Sequence {
+		return otherStream, nil
+	}
+
+	if known.Sequence == 0 {
+		return sameStream, nil
+	}
+
+	for _, mark := range slices.Backward(known.Marks) {
+		m, err := s.Message(ctx, mark.Sequence)
+		if errors.Is(err, stream.ErrNoMessage) {
+			continue
+		}
+		if err != nil {
+			return unknownStream, err
+		}
+		if !m.Time.Equal(mark.Time) {
+			return otherStream, nil
+		}
+		return sameStream, nil
+	}
+	return unknownStream, nil
+}
+
+// checkSettings refuses a stream that would lose latest states, or that belongs to another kind of
+// process.
+func (s *source) checkSettings(info *jetstream.StreamInfo) error {
+	if err := refuseStream(info.Config); err != nil {
+		return &fatalError{err}
+	}
+
+	isDemo := stream.IdentityOf(info).Demo
+	if s.cfg.ReadOnly || isDemo == s.cfg.Demo {
+		return nil
+	}
+
+	if isDemo {
+		return &fatalError{fmt.Errorf("stream %s holds the demonstration registry; serve it with --demo, or name another stream or data directory", s.Name)}
+	}
+
+	if info.State.LastSeq > 0 {
+		return &fatalError{fmt.Errorf("stream %s holds events and is not the demonstration's; choose another data directory for --demo", s.Name)}
+	}
+	return nil
+}
+
+// Remedies. The broker cannot change every setting of an existing stream.
+const (
+	changeConfig  = "change the stream's configuration"
+	makeNewStream = "the broker cannot take that back: publish the events into a new stream made without it"
+	makeNewMirror = "delete the mirror and make one of all that its origin has"
+)
+
+// refuseStream returns why a stream would lose latest states, with the remedy, or nil.
+func refuseStream(c jetstream.StreamConfig) error {
+	retentionRemedy := changeConfig
+	if c.Retention == jetstream.WorkQueuePolicy {
+		retentionRemedy = makeNewStream
+	}
+
+	mirror := c.Mirror
+	isPartial := mirror != nil && (mirror.FilterSubject != "" || len(mirror.SubjectTransforms) > 0 || mirror.OptStartSeq > 1 || mirror.OptStartTime != nil)
+
+	for _, setting := range []struct {
+		loses           bool
+		problem, remedy string
+	}{
+		{c.MaxAge > 0, fmt.Sprintf("MaxAge %s: events would expire", c.MaxAge), changeConfig},
+		{c.AllowMsgTTL, "AllowMsgTTL: an event published with a Nats-TTL would expire", makeNewStream},
+		{c.MaxMsgs > 0, fmt.Sprintf("MaxMsgs %d: old events would be dropped", c.MaxMsgs), changeConfig},
+		{c.Discard != jetstream.DiscardNew, "discard policy old: a full stream would drop events instead of refusing new ones", changeConfig},
+		{c.Retention != jetstream.LimitsPolicy, fmt.Sprintf("retention %s: events would go once delivered", c.Retention), retentionRemedy},
+		{isPartial, "a mirror's filter or start: it lacks events of its origin", makeNewMirror},
+	} {
+		if setting.loses {
+			return fmt.Errorf("stream %s has %s; %s", c.Name, setting.problem, setting.remedy)
+		}
+	}
+	return nil
+}
+
+// create makes the stream.
+func (s *source) create(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, stream.RequestTimeout)
+	defer cancel()
+	cfg := stream.Config(s.Name, s.cfg.Replicas, s.cfg.History, stream.Identity{Demo: s.cfg.Demo})
+	_, err := s.JS.CreateStream(ctx, cfg)
+	if err == nil {
+		s.cfg.Logger.Info("stream created", "epoch", cfg.Metadata[events.MetadataEpoch], "replicas", cfg.Replicas, "history", s.cfg.History)
+		return nil
+	}
+
+	err = fmt.Errorf("create stream %s: %w", s.Name, natserr.Explain(s.JS.Conn(), err, jetstream.DefaultAPIPrefix+"STREAM.CREATE."+s.Name))
+	return s.explainCreate(err)
+}
+
+// The broker's codes for replicas without a cluster, for more replicas than the cluster has running
+// nodes, and for subjects that belong to another stream.
+const (
+	codeReplicas jetstream.ErrorCode = 10074
+	codeNoPeers  jetstream.ErrorCode = 10005
+	codeOverlap  jetstream.ErrorCode = 10065
+)
+
+// explainCreate distinguishes errors that only the operator can fix from temporary ones.
+func (s *source) explainCreate(err error) error {
+	reply, isReply := errors.AsType[*jetstream.APIError](err)
+	if !isReply || reply.ErrorCode == jetstream.JSErrCodeStreamNameInUse { // in use: a replica was faster
+		return err
+	}
+
+	switch reply.ErrorCode {
+	case codeNoPeers: // a starting cluster looks like this, and its nodes come up
+		return fmt.Errorf("waiting for nodes of the broker's cluster: too few are up for %d replicas of the stream; "+
+			"if no more will come, lower --stream-replicas: %w", s.cfg.Replicas, err)
+	case codeReplicas:
+		return &fatalError{fmt.Errorf("%w; lower --stream-replicas, or name a cluster with --nats-url", err)}
+	case codeOverlap:
+		return &fatalError{fmt.Errorf("%w: another stream holds %s or part of it; if it is the registry's, name it with --stream, "+
+			"else remove it or take these subjects from it", err, events.StreamSubjects)}
+	}
+
+	if reply.Code == 400 {
+		return &fatalError{fmt.Errorf("%w; change the setting that the broker names, here or there", err)}
+	}
+	return err
+}
+
+// describeFull returns a sentence if the stream takes in no events, or "".
+func describeFull(info *jetstream.StreamInfo) string {
+	c := info.Config
+	if c.Sealed {
+		return "The stream " + c.Name + " is sealed: it takes in no events; publish them into a new stream."
+	}
+	if c.MaxBytes > 0 && info.State.Bytes+uint64(max(c.MaxMsgSize, 0)) > uint64(c.MaxBytes) {
+		return "The stream " + c.Name + " is full: it takes in no events; raise its MaxBytes."
+	}
+	return ""
+}
+
+// countMissingPeers counts the copies of the stream that it lacks or that are not current.
+func countMissingPeers(info *jetstream.StreamInfo) int {
+	if info.Cluster == nil {
+		return 0
+	}
+	current := 1 // the leader
+	for _, replica := range info.Cluster.Replicas {
+		if replica.Current && !replica.Offline {
+			current++
+		}
+	}
+	return max(0, info.Config.Replicas-current)
+}

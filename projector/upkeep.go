@@ -1,0 +1,178 @@
+package projector
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"example.org/registry/events"
+	"example.org/registry/events/natserr"
+	"example.org/registry/events/stream"
+	"example.org/registry/snapshots"
+)
+
+const (
+	// upkeepWithin bounds one turn, so that the next messages are applied soon.
+	upkeepWithin = 100 * time.Millisecond
+
+	// upkeepRetry is the wait after a purge that failed: the account may forbid it.
+	upkeepRetry = 5 * time.Second
+)
+
+// upkeep purges the messages before removals, and publishes latest states again that other messages have
+// displaced. Run's goroutine calls its methods.
+type upkeep struct {
+	cfg      Config
+	stream   stream.Stream
+	problems *tracker
+
+	isActive  bool                         // this server may write, and knows the removals in the store
+	purges    map[events.Subject]uint64    // sequence of a saved removal
+	displaced map[events.Subject]uint64    // sequence of a message that is not the subject's latest state
+	restored  map[events.Subject]time.Time // when a subject's state was last published again
+	notBefore time.Time
+}
+
+func newUpkeep(cfg Config, problems *tracker) *upkeep {
+	return &upkeep{
+		cfg:       cfg,
+		stream:    stream.Stream{JS: cfg.JetStream, Name: cfg.Stream},
+		problems:  problems,
+		purges:    map[events.Subject]uint64{},
+		displaced: map[events.Subject]uint64{},
+		restored:  map[events.Subject]time.Time{},
+	}
+}
+
+// begin looks in the store for removals after a sequence, behind which an earlier process, or another
+// server, may not have purged.
+func (u *upkeep) begin(erased uint64) error {
+	if u.isActive || !u.cfg.MayWrite() {
+		return nil
+	}
+
+	err := u.cfg.Store.Each(nil, func(state snapshots.State) error {
+		isRemoval := bytes.Contains(state.Line, []byte(events.TypeDelisted)) || bytes.Contains(state.Line, []byte(events.TypeDonationRemoved))
+		if state.Sequence <= erased || !isRemoval {
+			return nil
+		}
+		if e, err := events.Decode(state.Line); err == nil && e.Type.Removes() {
+			u.purges[e.Data.Subject()] = state.Sequence
+		}
+		return nil
+	})
+	u.isActive = err == nil
+	return err
+}
+
+// add adds the work that follows from a saved commit.
+func (u *upkeep) add(c *commit) {
+	if u.isActive {
+		overlay(u.purges, c.removals)
+		overlay(u.displaced, c.displaced)
+	}
+}
+
+// forget drops all work. It is found again in the store, or in the stream.
+func (u *upkeep) forget() {
+	clear(u.purges)
+	clear(u.displaced)
+}
+
+// run does some of the work, and returns how many states it has published again.
+func (u *upkeep) run(ctx context.Context, mayRestore bool) (restored uint64) {
+	if !u.cfg.MayWrite() { // another server does it
+		u.isActive = false
+		u.forget()
+	}
+
+	if time.Now().Before(u.notBefore) {
+		return 0
+	}
+
+	deadline := time.Now().Add(upkeepWithin)
+	u.reportPurges(u.purgeAll(ctx, deadline))
+	if mayRestore {
+		restored = u.restoreAll(ctx, deadline)
+	}
+	return restored
+}
+
+func (u *upkeep) reportPurges(err error) {
+	sentence := ""
+	if err != nil {
+		sentence = fmt.Sprintf("Messages before removals are not purged: %v.", err)
+		u.notBefore = time.Now().Add(upkeepRetry)
+	}
+	if u.problems.setProblem(purgesProblem, sentence) && err != nil {
+		u.cfg.Logger.Warn("messages before removals are not purged; trying again", "error", err)
+	}
+}
+
+func (u *upkeep) purgeAll(ctx context.Context, deadline time.Time) error {
+	for subject, seq := range u.purges {
+		if time.Now().After(deadline) {
+			return nil
+		}
+		if err := u.purgeBefore(ctx, subject, seq); err != nil {
+			return err
+		}
+		delete(u.purges, subject)
+	}
+	return nil
+}
+
+// purgeBefore purges the messages before a removal, if the stream still has the removal there: the stream
+// may have been replaced since.
+func (u *upkeep) purgeBefore(ctx context.Context, subject events.Subject, seq uint64) error {
+	m, err := u.stream.Message(ctx, seq)
+	if errors.Is(err, stream.ErrNoMessage) {
+		return nil // displaced, or of another stream, where it is read again
+	}
+	if err != nil {
+		return err
+	}
+	if e, err := m.Event(); err != nil || e.Data.Subject() != subject || !e.Type.Removes() {
+		return nil
+	}
+	return u.stream.PurgeBefore(ctx, subject.String(), seq)
+}
+
+// restoreAll publishes displaced states again. Another program may do the same, so each subject has its
+// turn only once in a while.
+func (u *upkeep) restoreAll(ctx context.Context, deadline time.Time) (restored uint64) {
+	for subject, last := range u.restored {
+		if time.Since(last) >= u.cfg.pace.restoreEvery {
+			delete(u.restored, subject)
+		}
+	}
+
+	for subject, seq := range u.displaced {
+		if time.Now().After(deadline) {
+			return restored
+		}
+		if _, isRecent := u.restored[subject]; isRecent {
+			continue
+		}
+		state, isKnown, err := u.cfg.Store.State(subject)
+		if err != nil {
+			continue
+		}
+		if !isKnown || state.Sequence >= seq {
+			delete(u.displaced, subject)
+			continue
+		}
+
+		err = u.stream.PublishAfter(ctx, subject.String(), state.Line, seq)
+		if err == nil {
+			u.restored[subject] = time.Now()
+			restored++
+		}
+		if err == nil || natserr.IsConflict(err) { // a conflict: the subject has a newer message
+			delete(u.displaced, subject)
+		}
+	}
+	return restored
+}
