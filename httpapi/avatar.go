@@ -25,7 +25,7 @@ func parseAvatar(user, raw string) (size int, err error) {
 		return 0, invalid("chatUserId")
 	}
 	p := readParams(raw)
-	size = p.number("size", 16, 512, defaultAvatar)
+	size = p.readNumber("size", 16, 512, defaultAvatar)
 	if size&(size-1) != 0 { // 16, 32, 64, 128, 256, 512
 		p.refuse("size")
 	}
@@ -45,6 +45,7 @@ func serveAvatar(x *exchange) error {
 	if err != nil {
 		return err
 	}
+
 	x.media = picture.Type
 	x.cache = policy{control: "public, max-age=3600"}
 	if picture.Failed {

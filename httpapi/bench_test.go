@@ -1,19 +1,13 @@
 package httpapi
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
-	"io"
-	"maps"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/gin-gonic/gin"
 	"github.com/stretchr/testify/require"
 
 	"example.org/registry/events"
@@ -127,71 +121,4 @@ func BenchmarkCheck(b *testing.B) {
 	p := busyAPI(b, 30000)
 	b.Run("id", func(b *testing.B) { handle(b, p, "/api/check?id=900000000000000007", http.StatusOK) })
 	b.Run("name", func(b *testing.B) { handle(b, p, "/api/check?search=oszust+77", http.StatusOK) })
-}
-
-// BenchmarkRatio compares answers over real HTTP with those of a bare gin handler that sends the
-// same headers and body from a constant, the limit for any service that leaves its answers to gin.
-func BenchmarkRatio(b *testing.B) {
-	p := busyAPI(b, 30000)
-	for name, target := range map[string]string{"list": "/api/scammers", "check": "/api/check?id=900000000000000007"} {
-		rec := httptest.NewRecorder()
-		p.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, target, nil))
-		bare := constant(rec.Header(), rec.Body.Bytes())
-		b.Run(name+"/limit", func(b *testing.B) { overHTTP(b, listen(b, NewServer(bare, 0, nil)), target) })
-		b.Run(name+"/registry", func(b *testing.B) { overHTTP(b, listen(b, NewServer(p, 0, nil)), target) })
-	}
-}
-
-func constant(header http.Header, body []byte) http.Handler {
-	e := gin.New()
-	e.NoRoute(func(c *gin.Context) {
-		maps.Copy(c.Writer.Header(), header)
-		c.Data(http.StatusOK, "application/json; charset=utf-8", body)
-	})
-	return e
-}
-
-// overHTTP asks again and again. The client does nothing but write and read bytes, so that what is
-// measured is the server.
-func overHTTP(b *testing.B, addr, target string) {
-	b.Helper()
-	request := []byte("GET " + target + " HTTP/1.1\r\nHost: registry.example\r\n\r\n")
-	b.RunParallel(func(pb *testing.PB) {
-		conn, err := net.Dial("tcp", addr)
-		if err != nil {
-			b.Error(err)
-			return
-		}
-		defer conn.Close()
-		var size int // of an answer: all are equally long
-		for pb.Next() {
-			if _, err := conn.Write(request); err != nil {
-				b.Error(err)
-				return
-			}
-			if size == 0 {
-				if size, err = answerSize(conn); err != nil {
-					b.Error(err)
-					return
-				}
-				continue
-			}
-			if _, err := io.CopyN(io.Discard, conn, int64(size)); err != nil {
-				b.Error(err)
-				return
-			}
-		}
-	})
-}
-
-// answerSize reads an answer and returns how many bytes it has.
-func answerSize(conn net.Conn) (int, error) {
-	var read bytes.Buffer
-	resp, err := http.ReadResponse(bufio.NewReader(io.TeeReader(conn, &read)), nil)
-	if err != nil {
-		return 0, err
-	}
-	defer resp.Body.Close()
-	_, err = io.Copy(io.Discard, resp.Body)
-	return read.Len(), err
 }

@@ -55,10 +55,10 @@ type feedQuery struct {
 func parseChanges(epoch, raw string) (feedQuery, error) {
 	p := readParams(raw)
 	q := feedQuery{epoch: epoch}
-	since, given := p.sequence("since")
+	since, given := p.readSequence("since")
 	q.since = since
-	q.limit = p.number("limit", 1, bounds.MaxChanges, bounds.DefaultChanges)
-	q.wait = time.Duration(p.number("wait", 0, bounds.MaxWait, 0)) * time.Second
+	q.limit = p.readNumber("limit", 1, bounds.MaxChanges, bounds.DefaultChanges)
+	q.wait = time.Duration(p.readNumber("wait", 0, bounds.MaxWait, 0)) * time.Second
 	if p.err == nil && !given {
 		return q, missing("since")
 	}
@@ -71,6 +71,7 @@ func serveChanges(x *exchange) error {
 	if err != nil {
 		return err
 	}
+
 	view, err := loadFeed(x, q)
 	if err != nil {
 		return err
@@ -82,6 +83,7 @@ func serveChanges(x *exchange) error {
 		if err := x.api.polls.await(x.c.Request.Context(), q); err != nil {
 			return err
 		}
+
 		_ = http.NewResponseController(x.c.Writer).SetWriteDeadline(time.Now().Add(writeTimeout))
 		if view, err = loadFeed(x, q); err != nil {
 			return err
@@ -91,11 +93,13 @@ func serveChanges(x *exchange) error {
 	if sent, err := x.sendKnown(feedCache, view.Feed().Tag()); sent || err != nil {
 		return err
 	}
+
 	page := view.Feed().Page(q.since, q.limit, readmodel.MaxFeedPage)
 	body, err := x.makeBody(sizeOfFeed(&page) + len(page.Changes)*sizeOfChange)
 	if err != nil {
 		return err
 	}
+
 	x.api.metrics.feedPages.Inc()
 	return x.send(appendFeed(body, &page))
 }
@@ -117,7 +121,9 @@ func loadFeed(x *exchange, q feedQuery) (*readmodel.View, error) {
 	if err != nil {
 		return nil, err
 	}
-	return view, checkEpoch(view, q.epoch) // another stream may have replaced it
+
+	// Another stream may have replaced it meanwhile.
+	return view, checkEpoch(view, q.epoch)
 }
 
 // checkEpoch returns why a view has no feed of this epoch: it has another one, or none while the stream is rewound or lacks
@@ -189,6 +195,7 @@ func (p *polls) watchChanges() {
 		_, _ = p.reader.Await(ctx, seq+1)
 		cancel()
 
+		// Another model may have replaced the awaited one, so the newest view counts.
 		view := p.reader.View()
 		seq = view.Sequence()
 		known := p.newest.Load()
@@ -196,12 +203,14 @@ func (p *polls) watchChanges() {
 			p.newest.Store(newFeedState(view))
 			close(known.outdated)
 		}
+
+		// At a high rate of changes, several are told at once.
 		pause.For(p.ctx, max(minPace, pacePerPoll*time.Duration(len(p.waiting))))
 	}
 }
 
 // await returns when the feed has a change after q.since or another epoch, after q.wait, or when the server stops. Errors:
-// errBusy, or that of ctx.
+// errBusy, or ctx's.
 func (p *polls) await(ctx context.Context, q feedQuery) error {
 	if !p.waiting.enter() {
 		return errBusy

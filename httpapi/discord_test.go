@@ -162,7 +162,6 @@ func (d *discordFront) breakDown(down bool) {
 // do nothing else. A bot with a wrong channel says so and ends.
 func TestDiscordBots(t *testing.T) {
 	t.Parallel()
-	npmProgram(t, "tsc")
 	modules := filepath.Join(os.Getenv("REGISTRY_NPM"), "node_modules")
 	if _, err := os.Stat(filepath.Join(modules, "discord.js")); err != nil {
 		notInstalled(t, "discord.js below REGISTRY_NPM")

@@ -5,7 +5,7 @@
 //
 //	public.go      configuration, the table of routes
 //	lists.go       lists, checks, batches, ranges
-//	exchange.go    a request and its answer: what is known, a search in its turn, memory, the body, sending
+//	exchange.go    a request and its answer: kept bodies, a search in its turn, memory, the body, sending
 //	headers.go     what the headers say, and caches
 //	failures.go    the table of failures
 //	params.go      what a request asks for

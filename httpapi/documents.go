@@ -51,7 +51,7 @@ func serveProofs(base string) handler {
 
 		x.cache = policy{control: "public, max-age=300"}
 		x.c.Header("Location", base+"/"+id)
-		x.write(http.StatusFound, nil)
+		x.writeAnswer(http.StatusFound, nil)
 		return nil
 	}
 }

@@ -17,7 +17,7 @@ type donationBody struct {
 // parseDonation reads the donation's id from a query string. It is a pure function.
 func parseDonation(raw string) (id string, err error) {
 	p := readParams(raw)
-	id = p.text("id", bounds.MaxID)
+	id = p.readText("id", bounds.MaxID)
 	if p.err == nil && id == "" {
 		return "", missing("id")
 	}
@@ -31,6 +31,7 @@ func serveDonation(x *exchange) error {
 	if err != nil {
 		return err
 	}
+
 	view, err := x.loadView()
 	if err != nil {
 		return err

@@ -57,7 +57,9 @@ func (x *exchange) query() string { return x.c.Request.URL.RawQuery }
 func (x *exchange) sendKnown(cache policy, tag string) (sent bool, err error) {
 	x.setContent(cache, tag)
 	x.keep = true
-	kept, isKept := x.api.bodies.GetIfPresent(x.key())
+
+	// A kept body is right as long as its tag names the content.
+	kept, isKept := x.api.bodies.GetIfPresent(x.bodyKey())
 	isKept = isKept && kept.tag == tag
 
 	// A 304 names the variant that the 200 would be. Before that is known, it names the client's.
@@ -66,7 +68,7 @@ func (x *exchange) sendKnown(cache policy, tag string) (sent bool, err error) {
 		if isKept {
 			x.zipped = kept.zipped
 		}
-		x.write(http.StatusNotModified, nil)
+		x.writeAnswer(http.StatusNotModified, nil)
 		return true, nil
 	}
 	if !isKept {
@@ -76,8 +78,9 @@ func (x *exchange) sendKnown(cache policy, tag string) (sent bool, err error) {
 	if err := x.holdMemory(len(kept.body)); err != nil {
 		return false, err
 	}
+
 	x.zipped = kept.zipped
-	x.write(http.StatusOK, kept.body)
+	x.writeAnswer(http.StatusOK, kept.body)
 	return true, nil
 }
 
@@ -144,21 +147,25 @@ func (x *exchange) send(body []byte) error {
 			body = zipped
 		}
 	}
+
+	// The body may have become smaller, or larger than was foreseen.
 	if err := x.holdMemory(len(body)); err != nil {
 		return err
 	}
 
 	if x.keep && len(body) <= maxKept {
-		key := x.key()
-		key.path, key.query = strings.Clone(key.path), strings.Clone(key.query) // the request's memory is used again
+		// The request's memory is used again.
+		key := x.bodyKey()
+		key.path = strings.Clone(key.path)
+		key.query = strings.Clone(key.query)
 		x.api.bodies.Set(key, keptBody{x.tag, body, x.zipped})
 	}
 
 	if has, _ := x.clientHas(); has {
-		x.write(http.StatusNotModified, nil)
+		x.writeAnswer(http.StatusNotModified, nil)
 		return nil
 	}
-	x.write(http.StatusOK, body)
+	x.writeAnswer(http.StatusOK, body)
 	return nil
 }
 
@@ -202,11 +209,11 @@ func (x *exchange) fail(err error) {
 	}
 	if asPage {
 		x.page = hiddenPage
-		x.write(f.status, failurePage(x, f))
+		x.writeAnswer(f.status, failurePage(x, f))
 		return
 	}
 	x.c.Header(errorHeader, f.code)
-	x.write(f.status, []byte(`{"error":"`+f.text+`"}`))
+	x.writeAnswer(f.status, []byte(`{"error":"`+f.text+`"}`))
 }
 
 // logFailure logs with the route alone: queries and ids are about people.
@@ -214,8 +221,8 @@ func (x *exchange) logFailure(text string) {
 	x.api.logger.ErrorContext(x.c.Request.Context(), "request failed", "route", routeOf(x.c), "error", text)
 }
 
-// write sends the headers and, unless the answer is a 304, the body.
-func (x *exchange) write(status int, body []byte) {
+// writeAnswer sends the headers and, unless the answer is a 304, the body.
+func (x *exchange) writeAnswer(status int, body []byte) {
 	h := x.c.Writer.Header()
 	x.setHeaders(h, x.c.Request.URL.Path)
 	if status != http.StatusNotModified {
@@ -228,7 +235,7 @@ func (x *exchange) write(status int, body []byte) {
 		h.Set("Content-Type", x.contentType())
 	}
 
-	// A client that takes its answer slowly makes no slow server, nor does one that asked to wait.
+	// A slow client makes no slow server, nor does a client that asked to wait.
 	if !x.waits {
 		x.api.metrics.seconds.WithLabelValues(routeOf(x.c)).Observe(time.Since(x.began).Seconds())
 	}
@@ -243,9 +250,9 @@ type bodyKey struct {
 	gzip        bool // the client accepts it
 }
 
-func (x *exchange) key() bodyKey { return bodyKey{x.c.Request.URL.Path, x.query(), x.gzip} }
+func (x *exchange) bodyKey() bodyKey { return bodyKey{x.c.Request.URL.Path, x.query(), x.gzip} }
 
-// keptBody is a body that was sent. It is right as long as its tag names the content, so nothing has to be invalidated.
+// keptBody is a body that was sent. Nothing has to invalidate it, since it is only used for the content that its tag names.
 type keptBody struct {
 	tag    string
 	body   []byte
@@ -278,9 +285,12 @@ func (g *gzips) compress(body []byte) []byte {
 	}
 	defer g.writers.Put(w)
 
+	// Writing to a bytes.Buffer never fails.
 	out := bytes.NewBuffer(make([]byte, 0, len(body)/2))
 	w.Reset(out)
-	_, _ = w.Write(body) // a bytes.Buffer takes all
+	_, _ = w.Write(body)
 	_ = w.Close()
-	return bytes.Clone(out.Bytes()) // no longer than it must be: it may be kept
+
+	// The result may be kept, so it has no spare capacity.
+	return bytes.Clone(out.Bytes())
 }

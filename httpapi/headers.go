@@ -70,7 +70,9 @@ func (d *head) setHeaders(h http.Header, path string) {
 		asOf := formatTime(d.asOf)
 		h.Set("Registry-Sequence", strconv.FormatUint(d.view.Sequence(), 10))
 		h.Set("Registry-As-Of", asOf)
-		if d.page != noPage { // says how old the data of a cached page is; see site.js
+
+		// The scripts of a cached page read how old its data is.
+		if d.page != noPage {
 			h.Set("Last-Modified", d.asOf.UTC().Format(http.TimeFormat))
 			h.Set("Server-Timing", `asof;desc="`+asOf+`"`)
 		}
@@ -97,6 +99,7 @@ func (d *head) setCacheHeaders(h http.Header) {
 		h.Set("Vary", strings.Join(vary, ", "))
 	}
 
+	// Nobody else may get the answer to a client that waited.
 	if !d.waits && d.cache.control != "" {
 		h.Set("Cache-Control", d.cache.control)
 		if d.cache.cdn != "" {
@@ -116,7 +119,9 @@ func setCommonHeaders(h http.Header, path string) {
 	h.Set("Access-Control-Expose-Headers", exposedHeaders)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Robots-Tag", "noindex, nofollow")
-	if isAvatar(path) { // nothing in a picture may run
+
+	// Nothing in a picture may run.
+	if isAvatar(path) {
 		h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
 	}
 }
@@ -124,8 +129,10 @@ func setCommonHeaders(h http.Header, path string) {
 func setPageHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; "+
 		"img-src 'self'; script-src 'self'; style-src 'self'")
-	h.Set("Referrer-Policy", "no-referrer") // addresses of pages name persons
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+
+	// Addresses of pages name persons.
+	h.Set("Referrer-Policy", "no-referrer")
 }
 
 // acceptsGzip reports whether Accept-Encoding gives gzip a weight above zero (RFC 9110, 12.5.3).

@@ -91,8 +91,8 @@ const (
 	maxSequenceWaiting = 256
 )
 
-// loadView loads the state to answer from: the newest one or, if the client asks for a sequence, one that has it. The
-// parameters have been checked. Errors: a failure, or that of the request's context.
+// loadView loads the state to answer from: the newest one or, if the client asks for a sequence, a state that has it. The
+// parameters have been checked. Errors: a failure, or the request's context's.
 func (x *exchange) loadView() (*readmodel.View, error) {
 	atLeast, given, err := minSequence(x.c.Request.Header[minSeqHeader])
 	if err != nil {

@@ -132,7 +132,8 @@ func (l *rateLimit) allow(c *gin.Context) error {
 		return nil
 	}
 
-	address, _ := netip.ParseAddr(c.ClientIP()) // zero for a client without an address
+	// All clients without an address share one allowance.
+	address, _ := netip.ParseAddr(c.ClientIP())
 	limiter, _ := l.clients.ComputeIfAbsent(subnetOf(address), func() (*rate.Limiter, bool) {
 		return rate.NewLimiter(rate.Limit(l.perSecond), l.burst), false
 	})

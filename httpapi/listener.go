@@ -78,7 +78,9 @@ func (l *sharingListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if tcp, ok := conn.(*net.TCPConn); ok {
+
+		tcp, isTCP := conn.(*net.TCPConn)
+		if isTCP {
 			_ = tcp.SetWriteBuffer(maxUnsent) // else the system's own bound applies
 		}
 
@@ -89,9 +91,11 @@ func (l *sharingListener) Accept() (net.Conn, error) {
 		if l.enter(client) {
 			return &sharedConn{Conn: conn, leave: sync.OnceFunc(func() { l.leave(client) })}, nil
 		}
+
+		// Close without waiting for bytes that the client may still send.
 		l.refused()
-		if tcp, ok := conn.(*net.TCPConn); ok {
-			_ = tcp.SetLinger(0) // closes without a wait for what the client may still send
+		if isTCP {
+			_ = tcp.SetLinger(0)
 		}
 		_ = conn.Close()
 	}
@@ -121,7 +125,8 @@ func (l *sharingListener) enter(client netip.Addr) bool {
 func (l *sharingListener) leave(client netip.Addr) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.open[client]--; l.open[client] == 0 {
+	l.open[client]--
+	if l.open[client] == 0 {
 		delete(l.open, client)
 	}
 }
@@ -155,6 +160,9 @@ func Descriptors() Parts {
 func partsOf(descriptors uint64) Parts {
 	n := int(min(descriptors, 1<<20))
 	p := Parts{Operators: min(max(n/16, 4), 64), Broker: min(max(n/8, 8), 1024)}
-	p.Public = min(max(n-p.Operators-p.Broker-max(min(n/8, 128), 16), n/4, 1), mostByDefault)
+
+	// The public listener has the rest, but for files and upstreams.
+	others := max(min(n/8, 128), 16)
+	p.Public = min(max(n-p.Operators-p.Broker-others, n/4, 1), mostByDefault)
 	return p
 }

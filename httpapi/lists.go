@@ -18,6 +18,7 @@ func serveList(l events.List) handler {
 		if err != nil {
 			return err
 		}
+
 		view, err := x.loadView()
 		if err != nil {
 			return err
@@ -56,6 +57,7 @@ func serveCheck(x *exchange) error {
 	if err != nil {
 		return err
 	}
+
 	view, err := x.loadView()
 	if err != nil {
 		return err
@@ -93,6 +95,7 @@ func serveBatch(x *exchange) error {
 	if err != nil {
 		return err
 	}
+
 	view, err := x.loadView()
 	if err != nil {
 		return err
@@ -101,6 +104,7 @@ func serveBatch(x *exchange) error {
 		return err
 	}
 
+	// All results are of one view, so that one turn and one amount of memory is enough.
 	size := 0
 	costly := slices.ContainsFunc(batch, func(b batchResult) bool { return view.ManyWithID(b.id) })
 	err = x.search(costly, func(ctx context.Context) (err error) {
@@ -109,6 +113,7 @@ func serveBatch(x *exchange) error {
 			if b.found, err = view.Check(ctx, readmodel.CheckQuery{ID: b.id}); err != nil {
 				return err
 			}
+
 			size += sizeOfCheck(b.found) + sizeOfEnvelope
 		}
 		return nil
@@ -128,7 +133,7 @@ func serveBatch(x *exchange) error {
 // pure function.
 func parseBatch(raw string) (batch []batchResult, err error) {
 	p := readParams(raw)
-	text := p.trimmedTo("ids", bounds.MaxQuery)
+	text := p.readTrimmedTo("ids", bounds.MaxQuery)
 	if p.err != nil {
 		return nil, p.err
 	}
@@ -139,12 +144,14 @@ func parseBatch(raw string) (batch []batchResult, err error) {
 		return nil, invalid("ids")
 	}
 
+	// The same id in two forms is given twice.
 	seen := map[string]bool{}
 	for asked := range strings.SplitSeq(text, ",") {
 		id, ok := events.ReadChatID(strings.TrimSpace(asked))
 		if !ok || bounds.Longer(asked, bounds.MaxValue) || seen[id] {
 			return nil, invalid("ids")
 		}
+
 		seen[id] = true
 		batch = append(batch, batchResult{asked: asked, id: id})
 	}
@@ -182,11 +189,13 @@ func serveRange(x *exchange) error {
 	if err := readParams(x.query()).err; err != nil {
 		return err
 	}
+
 	view, err := x.loadView()
 	if err != nil {
 		return err
 	}
 
+	// The length of a range must not tell how many entries it has, so nothing on its way may compress it.
 	x.media = plainText
 	cache := policy{control: "public, s-maxage=30, no-transform", cdn: x.api.listCache.cdn, asIs: true}
 	if sent, err := x.sendKnown(cache, view.Ranges().Tag(bucket)); sent || err != nil {

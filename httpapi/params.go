@@ -21,22 +21,22 @@ func parseList(list events.List, raw string) (readmodel.ListQuery, error) {
 	}
 
 	p := readParams(raw)
-	q.Search = p.text("search", bounds.MaxSearch)
-	q.ID = p.id("id")
-	q.Sort = readmodel.Sort(p.choice("sort", bounds.Sorts()))
-	q.Status = readmodel.Status(p.choice("status", bounds.Statuses()))
-	q.Proofs = readmodel.Proofs(p.choice("proofs", bounds.Proofs()))
-	q.Skip = p.number("skip", 0, bounds.MaxSkip, 0)
-	q.Limit = p.number("limit", 1, bounds.MaxLimit, bounds.DefaultLimit)
+	q.Search = p.readText("search", bounds.MaxSearch)
+	q.ID = p.readID("id")
+	q.Sort = readmodel.Sort(p.readChoice("sort", bounds.Sorts()))
+	q.Status = readmodel.Status(p.readChoice("status", bounds.Statuses()))
+	q.Proofs = readmodel.Proofs(p.readChoice("proofs", bounds.Proofs()))
+	q.Skip = p.readNumber("skip", 0, bounds.MaxSkip, 0)
+	q.Limit = p.readNumber("limit", 1, bounds.MaxLimit, bounds.DefaultLimit)
 	return q, p.err
 }
 
-// parseCheck reads the query string of a check: id or search, or either of them as pasted
-// (httpapi/CONTRACT.md#check). It is a pure function. Its result has either ID or Search.
+// parseCheck reads the query string of a check: id or search, or either of them as pasted (httpapi/CONTRACT.md#check). Its
+// result has either ID or Search. It is a pure function.
 func parseCheck(raw string) (readmodel.CheckQuery, error) {
 	p := readParams(raw)
-	id := p.id("id")
-	search, isID := p.pasted("search")
+	id := p.readID("id")
+	search, isID := p.readPasted("search")
 	if p.err != nil {
 		return readmodel.CheckQuery{}, p.err
 	}
@@ -57,7 +57,7 @@ func parseCheck(raw string) (readmodel.CheckQuery, error) {
 // an address. Without both, the query is empty. It is a pure function.
 func parsePerson(raw string) (person, error) {
 	p := readParams(raw)
-	asked := person{id: p.trimmedTo("id", bounds.MaxQuery), text: p.trimmedTo("search", bounds.MaxQuery)}
+	asked := person{id: p.readTrimmedTo("id", bounds.MaxQuery), text: p.readTrimmedTo("search", bounds.MaxQuery)}
 	return asked, p.err
 }
 
@@ -71,22 +71,19 @@ func (p person) checkQuery() readmodel.CheckQuery {
 	if id, ok := events.ReadChatID(p.id); ok {
 		return readmodel.CheckQuery{ID: id}
 	}
-	q, err := parseCheck(url.Values{"search": {cmp.Or(p.text, p.id)}}.Encode())
-	if err != nil {
-		return readmodel.CheckQuery{}
-	}
+	q, _ := parseCheck(url.Values{"search": {cmp.Or(p.text, p.id)}}.Encode()) // empty if it fails
 	return q
 }
 
-// params reads the parameters of one request in turn, and retains the first error. So the order of
-// the calls is the order of checking. It ignores parameters that no call asks for.
+// params reads the parameters of one request in turn, and retains the first error. So the order of the calls is the order of
+// checking. It ignores parameters that no call asks for.
 type params struct {
 	values url.Values
 	err    error
 }
 
-// readParams parses a raw query string. If it is longer than bounds.MaxQuery, or has a bad escape or a
-// semicolon, the error is the invalid parameter "query", and every parameter reads as absent.
+// readParams parses a raw query string. If it is longer than bounds.MaxQuery, or has a bad escape or a semicolon, the error is
+// the invalid parameter "query", and every parameter reads as absent.
 func readParams(raw string) params {
 	if len(raw) > bounds.MaxQuery {
 		return params{err: invalid("query")}
@@ -98,11 +95,11 @@ func readParams(raw string) params {
 	return params{values: values}
 }
 
-// trimmed returns a parameter without surrounding white space, or "" if it is absent or wrong.
-func (p *params) trimmed(name string) string { return p.trimmedTo(name, bounds.MaxValue) }
+// readTrimmed returns a parameter without surrounding white space, or "" if it is absent or wrong.
+func (p *params) readTrimmed(name string) string { return p.readTrimmedTo(name, bounds.MaxValue) }
 
-// trimmedTo is trimmed for a value of at most limit code points before trimming.
-func (p *params) trimmedTo(name string, limit int) string {
+// readTrimmedTo is readTrimmed for a value of at most limit code points before trimming.
+func (p *params) readTrimmedTo(name string, limit int) string {
 	given := p.values[name]
 	if len(given) == 0 || p.err != nil {
 		return ""
@@ -116,18 +113,18 @@ func (p *params) trimmedTo(name string, limit int) string {
 	return strings.TrimSpace(text)
 }
 
-// text returns a parameter of at most limit code points.
-func (p *params) text(name string, limit int) string {
-	s := p.trimmed(name)
+// readText returns a parameter of at most limit code points.
+func (p *params) readText(name string, limit int) string {
+	s := p.readTrimmed(name)
 	if bounds.Longer(s, limit) {
 		p.refuse(name)
 	}
 	return s
 }
 
-// id returns the chat id that a parameter asks for (events.ReadChatID), or "" if it is absent.
-func (p *params) id(name string) string {
-	s := p.trimmed(name)
+// readID returns the chat id that a parameter asks for (events.ReadChatID), or "" if it is absent.
+func (p *params) readID(name string) string {
+	s := p.readTrimmed(name)
 	if s == "" {
 		return ""
 	}
@@ -138,48 +135,49 @@ func (p *params) id(name string) string {
 	return id
 }
 
-// pasted returns a parameter of a check: a text to search for, or the chat id to which it refers.
-// Three texts are what programs make of a missing value; other words may be names.
-func (p *params) pasted(name string) (text string, isID bool) {
-	text = p.trimmed(name)
+// readPasted returns a parameter of a check: a text to search for, or the chat id to which it refers.
+// Three texts are missing values of programs; other words may be names.
+func (p *params) readPasted(name string) (text string, isID bool) {
+	text = p.readTrimmed(name)
 	if _, isID := events.ReferredChatID(text); isID {
-		return p.id(name), true
+		return p.readID(name), true
 	}
-	if bounds.Longer(text, bounds.MaxSearch) || text == "undefined" || text == "null" || text == "[object Object]" {
+	isLost := text == "undefined" || text == "null" || text == "[object Object]"
+	if isLost || bounds.Longer(text, bounds.MaxSearch) {
 		p.refuse(name)
 	}
 	return text, false
 }
 
-// number returns a parameter of at most six digits, from low to high, or fallback if it is absent.
-func (p *params) number(name string, low, high, fallback int) int {
-	s := p.trimmed(name)
+// readNumber returns a parameter of at most six digits, from low to high, or fallback if it is absent.
+func (p *params) readNumber(name string, low, high, fallback int) int {
+	s := p.readTrimmed(name)
 	if s == "" {
 		return fallback
 	}
-	n, ok := digits(s, 6)
+	n, ok := parseDigits(s, 6)
 	if !ok || n < uint64(low) || n > uint64(high) {
 		p.refuse(name)
 	}
 	return int(n)
 }
 
-// sequence returns a parameter that is a stream sequence, and whether it is present.
-func (p *params) sequence(name string) (n uint64, given bool) {
-	s := p.trimmed(name)
+// readSequence returns a parameter that is a stream sequence, and whether it is present.
+func (p *params) readSequence(name string) (n uint64, given bool) {
+	s := p.readTrimmed(name)
 	if s == "" {
 		return 0, false
 	}
-	n, ok := digits(s, 19)
+	n, ok := parseDigits(s, 19)
 	if !ok {
 		p.refuse(name)
 	}
 	return n, true
 }
 
-// choice returns the index of a parameter among the words, or 0 if it is absent.
-func (p *params) choice(name string, words []string) int {
-	s := p.trimmed(name)
+// readChoice returns the index of a parameter among the words, or 0 if it is absent.
+func (p *params) readChoice(name string, words []string) int {
+	s := p.readTrimmed(name)
 	if s == "" {
 		return 0
 	}
@@ -196,8 +194,8 @@ func (p *params) refuse(name string) {
 	}
 }
 
-// digits reads a number of at most limit digits, without a sign.
-func digits(s string, limit int) (n uint64, ok bool) {
+// parseDigits reads a number of at most limit digits, without a sign.
+func parseDigits(s string, limit int) (n uint64, ok bool) {
 	n, err := strconv.ParseUint(s, 10, 64)
 	return n, err == nil && len(s) <= limit
 }

@@ -156,20 +156,6 @@ func TestPastesAreThePages(t *testing.T) {
 	}
 }
 
-// A text that is too long is still in the field, on every page that searches a list.
-func TestTooLongATextStays(t *testing.T) {
-	f := serveSite(t)
-	for _, path := range sitePages()[1:] {
-		const most = 100
-		long := strings.Repeat("ż", most+1)
-		a := f.fetch(t, http.MethodGet, path+"?search="+long)
-		if a.status != http.StatusBadRequest || !strings.Contains(a.body, "Za długi tekst") || !strings.Contains(a.body, fmt.Sprintf("Wpisz najwyżej %d znaków.", most)) ||
-			!strings.Contains(a.body, `action="`+path+`"`) || !strings.Contains(a.body, `value="`+long+`"`) {
-			t.Errorf("%s: %d %s", path, a.status, a.body)
-		}
-	}
-}
-
 // Verdicts are counted as they are made: not on the empty form, and not where a page is remembered
 // or known.
 func TestVerdictsAreCounted(t *testing.T) {

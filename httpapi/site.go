@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -39,7 +38,9 @@ func (p *Public) addSite(cfg Config) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, a := range p.site.Assets() { // without a rate limit: a page needs its style
+
+	// A page needs its style, so there is no rate limit.
+	for _, a := range p.site.Assets() {
 		p.add(a.Path, nil, serveDocument(a.Type, "public, max-age=31536000, immutable", a.Body))
 	}
 
@@ -56,6 +57,7 @@ func (p *Public) addSite(cfg Config) (err error) {
 	if err != nil {
 		return err
 	}
+
 	p.addPage(site.AboutPath, serveDocument("", "public, max-age=300", about))
 	if err := p.addBots(cfg.BaseURL); err != nil {
 		return err
@@ -81,10 +83,12 @@ func serveListPage(l events.List) handler {
 		if err != nil {
 			return err
 		}
+
 		view, err := x.loadView()
 		if err != nil {
 			return err
 		}
+
 		x.page = hiddenPage
 		if sent, err := x.sendKnown(x.api.listCache, x.pageTag(view.ListTag(&q))); sent || err != nil {
 			return err
@@ -121,14 +125,17 @@ func serveEntryPage(l events.List) handler {
 		if err := readParams(x.query()).err; err != nil {
 			return err
 		}
+
 		view, err := x.loadView()
 		if err != nil {
 			return err
 		}
+
 		row := view.Entry(l, id)
 		if row == nil {
 			return errNotFound
 		}
+
 		x.page = hiddenPage
 		if sent, err := x.sendKnown(checkCache, x.pageTag(row.EntryTag())); sent || err != nil {
 			return err
@@ -151,6 +158,7 @@ func serveCheckPage(x *exchange) error {
 	if err != nil {
 		return err
 	}
+
 	view, err := x.loadView()
 	if err != nil {
 		return err
@@ -269,12 +277,14 @@ func (p *Public) addBots(baseURL string) error {
 	if err != nil {
 		return err
 	}
+
 	p.addPage(site.BotsPath, serveDocument("", "public, max-age=300", page))
 
 	files, err := site.Bots()
 	if err != nil {
 		return err
 	}
+
 	for name, text := range files {
 		media := plainText
 		if strings.HasSuffix(name, ".json") {
@@ -298,17 +308,11 @@ func addressedCache(baseURL string) policy {
 	return policy{control: "public, max-age=300"}
 }
 
-// hostPattern matches the Host header of a request for a page.
-var hostPattern = regexp.MustCompile(`^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
-
-// addressOf returns baseURL or, if that is empty, the scheme and host that r was sent to, as r states them. A proxy that speaks
-// TLS to clients sends X-Forwarded-Proto; a client that forges it misleads only itself.
+// addressOf returns baseURL or, if that is empty, the scheme and host that r was sent to, as r states them; a client that forges
+// them misleads only itself. A proxy that speaks TLS to clients sends X-Forwarded-Proto.
 func addressOf(r *http.Request, baseURL string) string {
 	if baseURL != "" {
 		return baseURL
-	}
-	if len(r.Host) > 255 || !hostPattern.MatchString(r.Host) {
-		return site.Address
 	}
 	if r.Header.Get("X-Forwarded-Proto") == "https" {
 		return "https://" + r.Host

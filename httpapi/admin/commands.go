@@ -94,6 +94,8 @@ func (l *listener) sendExport(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
+
+	// The client has received a part already, so the connection must not end in order.
 	if err != nil {
 		l.Logger.WarnContext(r.Context(), "sending an export failed", "error", err)
 		panic(http.ErrAbortHandler)

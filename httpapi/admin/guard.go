@@ -81,7 +81,9 @@ func requireToken(token string, next http.Handler) http.Handler {
 	want := sha256.Sum256([]byte(token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		scheme, shown, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-		got := sha256.Sum256([]byte(strings.TrimSpace(shown))) // digests have one length, so timing reveals nothing
+
+		// Digests have one length, so timing reveals nothing.
+		got := sha256.Sum256([]byte(strings.TrimSpace(shown)))
 		hasToken := strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(got[:], want[:]) == 1
 
 		if !hasToken && r.URL.Path != livePath && r.URL.Path != readyPath {

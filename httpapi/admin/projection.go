@@ -61,6 +61,8 @@ func (p Projection) caution() string {
 // one.
 func (l *listener) sendProjection(w http.ResponseWriter, _ *http.Request) {
 	p := l.Projection()
+
+	// The reason of /readyz comes first; the projector's error may be its cause.
 	if _, _, err := l.Health.View(); err != nil {
 		reason := err.Error()
 		if cause := p.LastError; cause != nil && *cause != "" && *cause != reason {

@@ -34,7 +34,7 @@ const (
 const (
 	minPause    = time.Second
 	maxPause    = time.Hour   // whatever it asks for
-	deniedPause = time.Minute // platforms block callers that keep trying
+	deniedPause = time.Minute // if it does not accept the token
 )
 
 // AvatarConfig configures where the pictures of users come from. The zero value generates every picture.
@@ -185,27 +185,30 @@ func (a *avatars) findCached(key avatarKey) (cachedAvatar, bool) {
 
 // fetchInTurn asks the platform, unless it is busy or calls pause.
 func (a *avatars) fetchInTurn(key avatarKey) cachedAvatar {
+	// It may have arrived just before.
 	if c, ok := a.findCached(key); ok {
-		return c // arrived just before
+		return c
 	}
+
+	// So many calls may run.
 	select {
 	case a.slots <- struct{}{}:
 		defer func() { <-a.slots }()
 	default:
-		return cachedAvatar{} // busy
-	}
-	ctx, cancel := context.WithTimeout(a.ctx, callTimeout)
-	defer cancel()
-	if a.limiter.Wait(ctx) != nil {
-		return cachedAvatar{} // the turn would come too late
-	}
-	if a.isPaused() {
 		return cachedAvatar{}
 	}
 
+	// So many may begin in a second. Wait refuses a turn that would come too late.
+	ctx, cancel := context.WithTimeout(a.ctx, callTimeout)
+	defer cancel()
+	if a.limiter.Wait(ctx) != nil || a.isPaused() {
+		return cachedAvatar{}
+	}
+
+	// If the server is stopping, the failure is not the platform's.
 	c, err := a.fetch(ctx, key)
 	if a.ctx.Err() != nil {
-		return cachedAvatar{} // the server is stopping
+		return cachedAvatar{}
 	}
 	if err != nil {
 		a.pauseFor(pauseAfter(err))
@@ -244,6 +247,7 @@ func (a *avatars) fetchName(ctx context.Context, user string) (cachedAvatar, err
 		if err == nil && name == "" {
 			c.result = avatarNone
 		}
+
 		a.keep(key, c, err)
 		return c, err
 	})

@@ -71,8 +71,9 @@ func (c *client) probe(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	_ = resp.Body.Close() // closes the connection, however long the body is
 
+	// This closes the connection, however long the body is.
+	_ = resp.Body.Close()
 	if resp.StatusCode >= http.StatusInternalServerError {
 		return statusError(resp)
 	}
@@ -92,10 +93,13 @@ func (c *client) read(ctx context.Context, address string, header http.Header, l
 	if err != nil {
 		return nil, err
 	}
+
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		return nil, statusError(resp)
 	}
+
+	// A transport that does not ask for an encoding does not decode one, either.
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 		return nil, &callError{outcome: outcomeUnusable, text: "a content encoding that was not asked for"}
 	}
@@ -107,7 +111,9 @@ func (c *client) read(ctx context.Context, address string, header http.Header, l
 	if int64(len(body)) > limit {
 		return nil, &callError{outcome: outcomeUnusable, text: fmt.Sprintf("more than %d bytes", limit)}
 	}
-	return bytes.Clone(body), nil // without spare capacity, since it may be cached
+
+	// It may be cached, so it has no spare capacity.
+	return bytes.Clone(body), nil
 }
 
 // do sends a request. For a probe, which has no header, connecting is a part.

@@ -32,7 +32,7 @@ func (b *encoderBuffers) Get() *png.EncoderBuffer {
 
 func (b *encoderBuffers) Put(buf *png.EncoderBuffer) { b.pool.Put(buf) }
 
-// encodeIdenticon draws the identicon of an id as a PNG. size is one of 16, 32, 64, 128, 256 and 512 pixels.
+// encodeIdenticon draws the identicon of an id as a PNG. size is 16, 32, 64, 128, 256 or 512 pixels.
 func encodeIdenticon(id string, size int) ([]byte, error) {
 	var out bytes.Buffer
 	if err := identiconEncoder.Encode(&out, drawIdenticon(id, size)); err != nil {

@@ -31,6 +31,8 @@ func (p *platform) findName(ctx context.Context, user string) (string, error) {
 		header.Set("Authorization", "Bot "+p.token)
 	}
 	body, err := p.client.get(ctx, upstreamChatAPI, p.api+"/users/"+url.PathEscape(user), header, maxProfile)
+
+	// Platforms block callers that keep trying with a wrong token.
 	if failure, ok := errors.AsType[*callError](err); ok {
 		switch failure.status {
 		case http.StatusNotFound:
@@ -50,7 +52,9 @@ func (p *platform) findName(ctx context.Context, user string) (string, error) {
 	if err := json.Unmarshal(body, &profile); err != nil {
 		return "", &callError{outcome: outcomeUnusable, text: "the answer is not the expected JSON"}
 	}
-	if profile.Avatar != "" && !events.IsID(profile.Avatar) { // it becomes part of an address
+
+	// The name becomes part of an address.
+	if profile.Avatar != "" && !events.IsID(profile.Avatar) {
 		return "", &callError{outcome: outcomeUnusable, text: "the name of the picture is not one"}
 	}
 	return profile.Avatar, nil

@@ -20,8 +20,8 @@ type StatusConfig struct {
 	// stream answers. If nil, the component is never ok.
 	Database func(ctx context.Context) error
 
-	// Guard, Chat and Coin are http(s) addresses that are ok if they answer with a status below 500.
-	// An empty address is not ok, and not called.
+	// Guard, Chat and Coin are http(s) addresses that are ok if they answer with a status below 500. An empty address is not
+	// ok, and not called.
 	Guard, Chat, Coin string
 }
 
@@ -119,15 +119,18 @@ func (p *probe) run(ctx context.Context) Component {
 	if p.call == nil {
 		return Component{ID: p.id}
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 
+	// The last call may still be running.
 	if p.answer == nil {
 		answer := make(chan error, 1)
 		go func() { answer <- p.call(ctx) }()
 		p.answer = answer
 		p.began = time.Now()
 	}
+
 	var err error
 	select {
 	case err = <-p.answer:
@@ -143,8 +146,9 @@ func (p *probe) run(ctx context.Context) Component {
 
 // record counts the outcome, and logs a change alone: a component that stays down is logged once.
 func (p *probe) record(err error, took time.Duration) {
+	// If the server is stopping, the component has not failed.
 	if errors.Is(err, context.Canceled) {
-		return // the server is stopping
+		return
 	}
 	p.metrics.observe(p.id, outcomeOf(err), took)
 

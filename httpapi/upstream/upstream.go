@@ -72,8 +72,8 @@ type Avatar struct {
 	Failed bool
 }
 
-// Avatar returns the user's picture on the platform, or else one generated from the id. The id must be [A-Za-z0-9_-]{1,64}, and
-// size one of 16, 32, 64, 128, 256 and 512 pixels. It takes up to 6 s.
+// Avatar returns the user's picture on the platform, or else one generated from the id. The id is [A-Za-z0-9_-]{1,64}, and size
+// is 16, 32, 64, 128, 256 or 512 pixels. It takes up to 6 s.
 func (s *Services) Avatar(user string, size int) (Avatar, error) {
 	found := s.avatars.findPicture(user, size)
 	if found.result == avatarFound {

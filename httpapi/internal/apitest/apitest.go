@@ -1,5 +1,4 @@
-// Package apitest has a small registry, for the tests of httpapi and of the packages below it.
-// Only tests import it.
+// Package apitest has a small registry, for the tests of httpapi and of the packages below it. Only tests import it.
 package apitest
 
 import (
@@ -12,21 +11,23 @@ import (
 // AsOf is when the model of the tests was last known to be complete.
 func AsOf() time.Time { return time.Date(2026, 11, 21, 10, 15, 0, 7_000_000, time.UTC) }
 
-// Epoch is the epoch of the tests' stream, and that of the examples in openapi.yaml.
+// Epoch is the epoch of the tests' stream, and of the examples in openapi.yaml.
 const Epoch = "4f1d0c7e"
 
-// People returns a small registry in which every filter and order makes a difference. Golden files
-// are made from it.
+// People returns a small registry in which every filter and order makes a difference. Golden files are made from it.
 func People() []events.Data {
+	none := events.Proofs{}
+	private := events.Proofs{Private: true}
 	at := func(day int) time.Time { return time.Date(2026, 3, day, 12, 0, 0, 0, time.UTC) }
+
 	entry := func(l events.List, id, chat, name, reason string, verified bool, proofs events.Proofs, day int) events.Data {
 		return events.Entry{List: l, EntryID: id, ChatID: chat, Name: name, Reason: reason, Verified: verified,
 			Proofs: proofs, ReportID: "R-" + id, ReportedAt: at(day)}
 	}
-	none, private := events.Proofs{}, events.Proofs{Private: true}
 	views := func(l events.List, id string, n int64) events.Data {
 		return events.Views{List: l, EntryID: id, Views: n}
 	}
+
 	return []events.Data{
 		entry(events.Scammers, "s1", "100000000000000001", "Zenon Łotr", "Bierze **zaliczki** i znika.", true, events.Proofs{ID: "p-1"}, 1),
 		entry(events.Scammers, "s2", "100000000000000002", "Ćma", "Podszywa się pod *admina*: [strona](https://example.org/x)", false, none, 2),

@@ -1,6 +1,5 @@
-// Package bounds has the bounds of request parameters: how long a text, how large a number, which
-// words. The API refuses everything else, the forms and links of the site comply, and a test
-// compares openapi.yaml with it.
+// Package bounds has the bounds of request parameters: how long a text, how large a number, which words. The API refuses
+// everything else, the forms and links of the site comply, and a test compares openapi.yaml with it.
 package bounds
 
 import (
@@ -43,7 +42,7 @@ const (
 	MaxWait        = 25 // seconds
 )
 
-// Lists returns the values of list: all, and then those of events.Lists.
+// Lists returns the values of list: all, and then the names of events.Lists.
 func Lists() []string {
 	words := []string{"all"}
 	for _, l := range events.Lists() {
