@@ -62,7 +62,7 @@ func cutScheme(address string) string {
 	return address
 }
 
-// isPlatform reports whether host is one of the chat platform's, or below one.
+// isPlatform reports whether host is a domain of the chat platform, or below it.
 func isPlatform(host string) bool {
 	host = strings.ToLower(host)
 	for _, domain := range [...]string{"discord.com", "discordapp.com"} {

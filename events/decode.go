@@ -53,8 +53,8 @@ func Decode(payload []byte) (Event, error) {
 	return e, nil
 }
 
-// DecodeMessage is Decode for a message of the stream: it also rejects a subject that is unknown or
-// is not the data's.
+// DecodeMessage is Decode for a message of the stream: it also rejects an unknown subject, and any but
+// the data's.
 func DecodeMessage(subject string, payload []byte) (Event, error) {
 	published, err := ParseSubject(subject)
 	if err != nil {
@@ -91,7 +91,7 @@ func hasEscapedNUL(b []byte) bool {
 	}
 }
 
-// isJSONType reports whether a media type is application/json or one that ends in +json.
+// isJSONType reports whether a media type is application/json, or ends in +json.
 func isJSONType(contentType string) bool {
 	media, _, err := mime.ParseMediaType(contentType)
 	return err == nil && (media == "application/json" || strings.HasSuffix(media, "+json"))

@@ -2,7 +2,6 @@ package events_test
 
 import (
 	"bytes"
-	"strings"
 	"testing"
 	"time"
 
@@ -44,13 +43,11 @@ func TestEncodeWritesUTC(t *testing.T) {
 	d.ReportedAt = utc.In(time.FixedZone("", 3600))
 	e.Data = d
 	b, err := events.Encode(e)
-	if err != nil || !strings.Contains(string(b), `"reportedAt":"2026-11-20T23:30:00.12Z"`) {
-		t.Fatal(string(b), err)
-	}
+	require.NoError(t, err)
+	require.Contains(t, string(b), `"reportedAt":"2026-11-20T23:30:00.12Z"`)
 	back, err := events.Decode(b)
-	if err != nil || back.Data.(events.Entry).ReportedAt != utc {
-		t.Error(back, err)
-	}
+	require.NoError(t, err)
+	require.Equal(t, utc, back.Data.(events.Entry).ReportedAt)
 }
 
 // Different values have different canonical texts, or the digest would not tell them apart.
@@ -58,7 +55,7 @@ func TestAppendDataTellsValuesApart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := eventstest.AnyEvent().Draw(t, "a").Data, eventstest.AnyEvent().Draw(t, "b").Data
 		if (a == b) != (string(events.AppendData(nil, a)) == string(events.AppendData(nil, b))) {
-			t.Fatal(a, b)
+			t.Fatalf("%+v and %+v: equal %t, but their texts are not", a, b, a == b)
 		}
 	})
 }

@@ -52,7 +52,7 @@ func IsBinaryMode(header map[string][]string) bool {
 var errStatus = newError("headers", "Status is the broker's own; send the event without the headers of another message")
 
 // CheckHeaders returns an error for headers that no event may have. Some client libraries take a
-// message with a header "Status" for one of the broker itself, so readers would differ about it.
+// message with a header "Status" for the broker's own, so readers would differ about it.
 func CheckHeaders(header map[string][]string) error {
 	for name := range header {
 		if strings.EqualFold(name, "status") {

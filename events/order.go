@@ -53,7 +53,8 @@ func Revised(d Data, revision int64) Data {
 
 // CheckRevision returns an *Error if the revision of d is more than a day ahead of now and greater than
 // known, the greatest known of its subject or 0. Such a number is a mistake, such as microseconds. A
-// projector does not use it, so that no clock decides what is true.
+// projector does not use it, so that no clock
+// decides which state is the latest.
 func CheckRevision(d Data, known int64, now time.Time) error {
 	if r := Revision(d); r > now.Add(24*time.Hour).UnixMilli() && r > known {
 		return newDataError("revision", "more than a day ahead of the clock, in milliseconds since 1970")

@@ -72,7 +72,7 @@ func (s Subject) Masked() string {
 	return s.String()
 }
 
-// MaskSubject is Masked for the subject of any message, also of one that violates the contract. A
+// MaskSubject is Masked for the subject of any message, also if it violates the contract. A
 // subject that begins as the registry's do but is not in the contract may contain a donation's id
 // anywhere. So may the subject of an entry if its payload, which may be nil, mentions a donation.
 // Subjects of other streams stay unchanged.

@@ -47,7 +47,7 @@ func TestEveryEventsSubjectIsKnown(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := eventstest.AnyEvent().Draw(t, "event").Data
 		if s, err := events.ParseSubject(d.Subject().String()); err != nil || s != d.Subject() {
-			t.Fatal(s, err)
+			t.Fatalf("subject of %+v: %v, %v", d, s, err)
 		}
 	})
 }
@@ -79,7 +79,7 @@ func TestMaskSubject(t *testing.T) {
 		s := d.Subject()
 		masked := s.Masked()
 		if masked != events.MaskSubject(s.String(), nil) || (masked == s.String()) != (s.Kind != events.KindDonation) {
-			t.Fatal(s, masked)
+			t.Fatalf("%s masked is %s", s, masked)
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // logger writes the server's log to slog. Its Fatalf records the reason and returns, although the
-// server expects it to exit; the server then abandons what it was doing.
+// server expects it to exit; the server then abandons its start.
 type logger struct {
 	slog *slog.Logger
 

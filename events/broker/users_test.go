@@ -1,20 +1,16 @@
 package broker
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"net"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
@@ -65,10 +61,6 @@ func TestUsers(t *testing.T) {
 	}
 }
 
-func TestUsersWithoutAListener(t *testing.T) {
-	useStream(t, internal(t, started(t, Config{Addr: "-", ConfigFile: config(t, twoUsers)})))
-}
-
 func refused(t *testing.T, url string, opts ...nats.Option) {
 	t.Helper()
 	nc, err := nats.Connect(url, opts...)
@@ -83,28 +75,12 @@ func refused(t *testing.T, url string, opts ...nats.Option) {
 // Nothing in the file opens a second listener, moves the store, or lets anybody in.
 func TestConfigRefuses(t *testing.T) {
 	for setting, problem := range map[string]string{
-		`listen: "0.0.0.0:4333"`:                 `the setting "listen"`,
 		`port: 4333`:                             `the setting "port"`,
 		`Port: 4333`:                             `the setting "Port"`,
-		`host: "0.0.0.0"`:                        `the setting "host"`,
-		`net: "0.0.0.0"`:                         `the setting "net"`,
 		`http_port: 8222`:                        `the setting "http_port"`,
-		`monitor_port: 8222`:                     `the setting "monitor_port"`,
-		`https_port: 8222`:                       `the setting "https_port"`,
-		`http: 8222`:                             `the setting "http"`,
-		`cluster {port: 6222}`:                   `the setting "cluster"`,
-		`gateway {port: 7222}`:                   `the setting "gateway"`,
 		`leafnodes {port: 7422}`:                 `the setting "leafnodes"`,
-		`leaf {port: 7422}`:                      `the setting "leaf"`,
-		`websocket {port: 8443, no_tls: true}`:   `the setting "websocket"`,
-		`mqtt {port: 1883}`:                      `the setting "mqtt"`,
-		`prof_port: 6060`:                        `the setting "prof_port"`,
 		`jetstream {store_dir: "elsewhere"}`:     `the setting "jetstream"`,
-		`store_dir: "elsewhere"`:                 `the setting "store_dir"`,
-		`pid_file: "x.pid"`:                      `the setting "pid_file"`,
-		`log_file: "x.log"`:                      `the setting "log_file"`,
 		`no_auth_user: backend`:                  `the setting "no_auth_user"`,
-		`operator: "x.jwt"`:                      `the setting "operator"`,
 		`nonsense: 1`:                            `the setting "nonsense"`,
 		`max_connections: "many"`:                `interface conversion`,
 		`authorization {`:                        ``,
@@ -114,7 +90,7 @@ func TestConfigRefuses(t *testing.T) {
 		`accounts {REGISTRY: {jetstream: true, users: [{user: a}]}}`: `has no password`,
 		`authorization {auth_callout {issuer: "ABJHLOVMPA4CI6R5KLNGOB4GSLNIY7IOUPAJC4YFNDLQVIOBYQGUWVLA", users: ["u"], account: "A"}, users: [{user: u, password: p}]}, accounts {REGISTRY: {jetstream: true}}`: `auth_callout`,
 	} {
-		text := setting
+		text := setting // beside two users, unless it is about users
 		if !strings.HasPrefix(setting, "auth") && !strings.HasPrefix(setting, "acc") {
 			text = twoUsers + setting
 		}
@@ -149,26 +125,18 @@ func TestCertificatesAreNoUsers(t *testing.T) {
 	fails(t, Config{StoreDir: t.TempDir(), ConfigFile: file}, "verify_and_map")
 }
 
-// certificate makes a self-signed one for 127.0.0.1.
+// certificate writes a certificate for 127.0.0.1, which no system trusts.
 func certificate(t *testing.T) (certFile, keyFile string) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	server := httptest.NewTLSServer(nil)
+	server.Close()
+	made := server.TLS.Certificates[0]
+	key, err := x509.MarshalPKCS8PrivateKey(made.PrivateKey)
 	require.NoError(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	require.NoError(t, err)
-	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
-	require.NoError(t, err)
+
 	dir := t.TempDir()
 	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	for file, block := range map[string]*pem.Block{
-		certFile: {Type: "CERTIFICATE", Bytes: der},
-		keyFile:  {Type: "PRIVATE KEY", Bytes: keyDER},
-	} {
-		require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(block), 0o600))
-	}
+	require.NoError(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: made.Certificate[0]}), 0o600))
+	require.NoError(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), 0o600))
 	return certFile, keyFile
 }

@@ -23,18 +23,18 @@ func Entries(n int, seed uint64) []events.Entry {
 	r := rand.New(rand.NewPCG(seed, 0x5245474953545259))
 	out := make([]events.Entry, n)
 	for i := range out {
-		out[i] = entry(r, i)
+		out[i] = makeEntry(r, i)
 	}
 	return out
 }
 
-func entry(r *rand.Rand, i int) events.Entry {
+func makeEntry(r *rand.Rand, i int) events.Entry {
 	e := events.Entry{
-		List:       list(r),
+		List:       pickList(r),
 		EntryID:    fmt.Sprintf("e%07d-%04x", i, r.IntN(1<<16)),
-		ChatID:     chatID(r, i),
-		Name:       name(r),
-		Reason:     reason(r),
+		ChatID:     pickChatID(r, i),
+		Name:       pickName(r),
+		Reason:     pickReason(r),
 		Verified:   r.IntN(3) > 0,
 		ReportID:   fmt.Sprintf("R-%07d", i),
 		ReportedAt: Start().Add(time.Duration(i)*7*time.Minute + time.Duration(r.IntN(420_000))*time.Millisecond),
@@ -68,7 +68,7 @@ func Events(n int, seed uint64) []events.Event {
 	return out
 }
 
-func list(r *rand.Rand) events.List {
+func pickList(r *rand.Rand) events.List {
 	switch k := r.IntN(10); {
 	case k < 7:
 		return events.Scammers
@@ -78,29 +78,29 @@ func list(r *rand.Rand) events.List {
 	return events.Legit
 }
 
-// chatID returns a chat id of 21 digits, one more than any platform has issued. One in fifty
+// pickChatID returns a chat id of 21 digits, one more than any platform has issued. One in fifty
 // recurs.
-func chatID(r *rand.Rand, i int) string {
+func pickChatID(r *rand.Rand, i int) string {
 	if r.IntN(50) == 0 {
 		i = r.IntN(i + 1)
 	}
 	return fmt.Sprintf("9%020d", uint64(i)*1_000_003+17)
 }
 
-func name(r *rand.Rand) string {
-	first := pick(r, "Łukasz", "Żaneta", "Grześ", "Ćma", "Ślepy", "Zażółć", "Ązor", "Kuba", "Michał", "Ola",
+func pickName(r *rand.Rand) string {
+	first := pickOne(r, "Łukasz", "Żaneta", "Grześ", "Ćma", "Ślepy", "Zażółć", "Ązor", "Kuba", "Michał", "Ola",
 		"Błyskawica", "Gęś", "Jaźń", "Król", "Niedźwiedź", "paypal", "ADMIN", "Handel", "Skup", "Wymiana")
-	second := pick(r, "", " Kowalski", " Wiśniewska", "_PL", ".eu", " złotówka", " 2.0", "😀", " ʟᴇɢɪᴛ", " Nowak")
+	second := pickOne(r, "", " Kowalski", " Wiśniewska", "_PL", ".eu", " złotówka", " 2.0", "😀", " ʟᴇɢɪᴛ", " Nowak")
 	if r.IntN(3) == 0 {
 		return first + second
 	}
 	return fmt.Sprintf("%s%s%d", first, second, r.IntN(10_000))
 }
 
-func reason(r *rand.Rand) string {
+func pickReason(r *rand.Rand) string {
 	sentences := make([]string, 1+r.IntN(6))
 	for i := range sentences {
-		sentences[i] = pick(r,
+		sentences[i] = pickOne(r,
 			"Wyłudził **przelew** za konto, którego nie oddał.",
 			"Podszywa się pod administratora serwera.",
 			"Sprzedaż kluczy, po wpłacie blokuje kupującego.",
@@ -114,19 +114,19 @@ func reason(r *rand.Rand) string {
 	return strings.Join(sentences, " ")
 }
 
-func pick(r *rand.Rand, of ...string) string { return of[r.IntN(len(of))] }
+func pickOne(r *rand.Rand, of ...string) string { return of[r.IntN(len(of))] }
 
 // AnyEvent draws any valid event of the contract, including the bounds.
 func AnyEvent() *rapid.Generator[events.Event] {
 	return rapid.Custom(func(t *rapid.T) events.Event {
 		e := events.Event{
-			ID:     attribute(256).Draw(t, "id"),
-			Source: attribute(80).Draw(t, "source"),
+			ID:     anyAttribute(256).Draw(t, "id"),
+			Source: anyAttribute(80).Draw(t, "source"),
 			Type:   rapid.SampledFrom(allTypes()).Draw(t, "type"),
 		}
 		e.Data = dataOf(t, e.Type)
 		if rapid.Bool().Draw(t, "timed") {
-			e.Time = Time().Draw(t, "time")
+			e.Time = anyTime().Draw(t, "time")
 		}
 		return e
 	})
@@ -140,15 +140,15 @@ func allTypes() []events.Type {
 func dataOf(t *rapid.T, typ events.Type) events.Data {
 	switch typ {
 	case events.TypeDelisted:
-		return events.Delisting{List: List().Draw(t, "list"), EntryID: Key().Draw(t, "entryId"),
-			Revision: Revision().Draw(t, "revision")}
+		return events.Delisting{List: anyList().Draw(t, "list"), EntryID: anyKey().Draw(t, "entryId"),
+			Revision: anyRevision().Draw(t, "revision")}
 	case events.TypeViewsCounted:
 		return AnyViews().Draw(t, "views")
 	case events.TypeDonationUpdated:
 		return AnyDonation().Draw(t, "donation")
 	case events.TypeDonationRemoved:
-		return events.DonationRemoval{DonationID: Key().Draw(t, "donationId"),
-			Revision: Revision().Draw(t, "revision")}
+		return events.DonationRemoval{DonationID: anyKey().Draw(t, "donationId"),
+			Revision: anyRevision().Draw(t, "revision")}
 	}
 	entry := AnyEntry().Draw(t, "entry")
 	entry.Verified = entry.Verified || typ == events.TypeVerified
@@ -159,17 +159,17 @@ func dataOf(t *rapid.T, typ events.Type) events.Data {
 func AnyEntry() *rapid.Generator[events.Entry] {
 	return rapid.Custom(func(t *rapid.T) events.Entry {
 		e := events.Entry{
-			List: List().Draw(t, "list"), EntryID: Key().Draw(t, "entryId"),
-			ChatID: ChatID().Draw(t, "chatId"), Name: Name().Draw(t, "name"),
-			Reason: Text(0, 400).Draw(t, "reason"), Verified: rapid.Bool().Draw(t, "verified"),
-			ReportID: Text(1, 64).Draw(t, "reportId"), ReportedAt: Time().Draw(t, "reportedAt"),
-			Revision: Revision().Draw(t, "revision"),
+			List: anyList().Draw(t, "list"), EntryID: anyKey().Draw(t, "entryId"),
+			ChatID: ChatID().Draw(t, "chatId"), Name: anyName().Draw(t, "name"),
+			Reason: anyText(0, 400).Draw(t, "reason"), Verified: rapid.Bool().Draw(t, "verified"),
+			ReportID: anyText(1, 64).Draw(t, "reportId"), ReportedAt: anyTime().Draw(t, "reportedAt"),
+			Revision: anyRevision().Draw(t, "revision"),
 		}
 		switch rapid.IntRange(0, 2).Draw(t, "proofs") {
 		case 0:
 			e.Proofs.Private = true
 		case 1:
-			e.Proofs.ID = Key().Draw(t, "proofs.id")
+			e.Proofs.ID = anyKey().Draw(t, "proofs.id")
 		}
 		if rapid.Bool().Draw(t, "complete") {
 			e = Complete(e)
@@ -182,8 +182,8 @@ func AnyEntry() *rapid.Generator[events.Entry] {
 func AnyViews() *rapid.Generator[events.Views] {
 	return rapid.Custom(func(t *rapid.T) events.Views {
 		return events.Views{
-			List: List().Draw(t, "list"), EntryID: Key().Draw(t, "entryId"),
-			Revision: Revision().Draw(t, "revision"), Views: integer().Draw(t, "views"),
+			List: anyList().Draw(t, "list"), EntryID: anyKey().Draw(t, "entryId"),
+			Revision: anyRevision().Draw(t, "revision"), Views: anyInteger().Draw(t, "views"),
 		}
 	})
 }
@@ -193,15 +193,15 @@ func AnyDonation() *rapid.Generator[events.Donation] {
 	statuses := events.DonationStatuses()
 	return rapid.Custom(func(t *rapid.T) events.Donation {
 		return events.Donation{
-			DonationID:            Key().Draw(t, "donationId"),
+			DonationID:            anyKey().Draw(t, "donationId"),
 			Status:                rapid.SampledFrom(statuses[:]).Draw(t, "status"),
 			Amount:                rapid.StringMatching(`[0-9]{1,18}(\.[0-9]{1,18})?`).Draw(t, "amount"),
 			Currency:              rapid.StringMatching(`[A-Z0-9]{2,10}`).Draw(t, "currency"),
-			Confirmations:         integer().Draw(t, "confirmations"),
-			RequiredConfirmations: integer().Draw(t, "requiredConfirmations"),
-			CreatedAt:             Time().Draw(t, "createdAt"),
-			UpdatedAt:             Time().Draw(t, "updatedAt"),
-			Revision:              Revision().Draw(t, "revision"),
+			Confirmations:         anyInteger().Draw(t, "confirmations"),
+			RequiredConfirmations: anyInteger().Draw(t, "requiredConfirmations"),
+			CreatedAt:             anyTime().Draw(t, "createdAt"),
+			UpdatedAt:             anyTime().Draw(t, "updatedAt"),
+			Revision:              anyRevision().Draw(t, "revision"),
 		}
 	})
 }
@@ -235,35 +235,35 @@ func Unset[T any](values []T) (names []string) {
 	return names
 }
 
-// List draws a list.
-func List() *rapid.Generator[events.List] {
+// anyList draws a list.
+func anyList() *rapid.Generator[events.List] {
 	all := events.Lists()
 	return rapid.SampledFrom(all[:])
 }
 
-// Key draws an entryId, a donationId or a proofs.id.
-func Key() *rapid.Generator[string] { return rapid.StringMatching(`[A-Za-z0-9_-]{1,64}`) }
+// anyKey draws an entryId, a donationId or a proofs.id.
+func anyKey() *rapid.Generator[string] { return rapid.StringMatching(`[A-Za-z0-9_-]{1,64}`) }
 
 // ChatID draws a chat id.
-func ChatID() *rapid.Generator[string] { return Key().Filter(events.IsChatID) }
+func ChatID() *rapid.Generator[string] { return anyKey().Filter(events.IsChatID) }
 
-// Name draws a name.
-func Name() *rapid.Generator[string] {
-	return Text(1, 200).Filter(func(s string) bool { return strings.TrimSpace(s) != "" })
+// anyName draws a name.
+func anyName() *rapid.Generator[string] {
+	return anyText(1, 200).Filter(func(s string) bool { return strings.TrimSpace(s) != "" })
 }
 
-// Text draws any text of least to most code points without NUL.
-func Text(least, most int) *rapid.Generator[string] {
+// anyText draws any text of least to most code points without NUL.
+func anyText(least, most int) *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		return strings.ReplaceAll(rapid.StringN(least, most, -1).Draw(t, "text"), "\x00", "?")
 	})
 }
 
-// Revision draws any revision.
-func Revision() *rapid.Generator[int64] { return rapid.Int64Range(1, events.MaxRevision) }
+// anyRevision draws any revision.
+func anyRevision() *rapid.Generator[int64] { return rapid.Int64Range(1, events.MaxRevision) }
 
-// Time draws a UTC time of the years 1970 to 2200, whole seconds or with milliseconds.
-func Time() *rapid.Generator[time.Time] {
+// anyTime draws a UTC time of the years 1970 to 2200, whole seconds or with milliseconds.
+func anyTime() *rapid.Generator[time.Time] {
 	return rapid.Custom(func(t *rapid.T) time.Time {
 		last := time.Date(2200, 12, 31, 23, 59, 59, 0, time.UTC).Unix()
 		sec := rapid.Int64Range(0, last).Draw(t, "second")
@@ -272,12 +272,12 @@ func Time() *rapid.Generator[time.Time] {
 	})
 }
 
-func integer() *rapid.Generator[int64] { return rapid.Int64Range(0, 1<<53-1) }
+func anyInteger() *rapid.Generator[int64] { return rapid.Int64Range(0, 1<<53-1) }
 
-// attribute draws a CloudEvents attribute: text that fits a header.
-func attribute(most int) *rapid.Generator[string] {
+// anyAttribute draws a CloudEvents attribute: text that fits a header.
+func anyAttribute(most int) *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
-		s := rapid.StringOfN(rapid.RuneFrom(nil, printable()), 1, most, -1).Draw(t, "text")
+		s := rapid.StringOfN(rapid.RuneFrom(nil, printableRunes()), 1, most, -1).Draw(t, "text")
 		if s[0] == ' ' || s[len(s)-1] == ' ' {
 			return fmt.Sprintf("id-%x", s[:min(len(s), 40)])
 		}
@@ -285,8 +285,8 @@ func attribute(most int) *rapid.Generator[string] {
 	})
 }
 
-// printable returns the characters of Polish texts and some beyond the basic plane.
-func printable() *unicode.RangeTable {
+// printableRunes returns the characters of Polish texts and some beyond the basic plane.
+func printableRunes() *unicode.RangeTable {
 	return &unicode.RangeTable{
 		R16:         []unicode.Range16{{Lo: 0x20, Hi: 0x7e, Stride: 1}, {Lo: 0xa1, Hi: 0x17f, Stride: 1}},
 		R32:         []unicode.Range32{{Lo: 0x1f600, Hi: 0x1f64f, Stride: 1}},

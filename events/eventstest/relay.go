@@ -37,7 +37,7 @@ func StartRelay(to string) (*Relay, error) {
 			if err != nil {
 				return // closed by Close
 			}
-			r.running.Go(func() { r.forward(in) })
+			r.running.Go(func() { r.forwardConn(in) })
 		}
 	})
 	return r, nil
@@ -92,7 +92,7 @@ func (r *Relay) waitOpen() bool {
 	return !r.ended
 }
 
-func (r *Relay) forward(in net.Conn) {
+func (r *Relay) forwardConn(in net.Conn) {
 	defer in.Close()
 	if !r.waitOpen() {
 		return
@@ -104,10 +104,10 @@ func (r *Relay) forward(in net.Conn) {
 	defer out.Close()
 
 	// From here on, Away and Close close both.
-	if !r.register(in, out) {
+	if !r.registerConns(in, out) {
 		return
 	}
-	defer r.forget(in, out)
+	defer r.forgetConns(in, out)
 
 	var both sync.WaitGroup
 	both.Go(func() { r.copyBytes(in, out) })
@@ -115,8 +115,8 @@ func (r *Relay) forward(in net.Conn) {
 	both.Wait()
 }
 
-// register registers connections for closeConns. It returns false if they are to be closed at once.
-func (r *Relay) register(conns ...net.Conn) bool {
+// registerConns registers connections for closeConns. It returns false if they are to be closed at once.
+func (r *Relay) registerConns(conns ...net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended || r.away {
@@ -128,7 +128,7 @@ func (r *Relay) register(conns ...net.Conn) bool {
 	return true
 }
 
-func (r *Relay) forget(conns ...net.Conn) {
+func (r *Relay) forgetConns(conns ...net.Conn) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range conns {

@@ -42,8 +42,8 @@ func Seed() uint64 {
 	return 1
 }
 
-// Address hands out ports below those that systems assign by themselves, so a program can close its
-// port for a while and find it free later.
+// Address hands out ports that no system assigns by itself, so a program can close its port for a while
+// and find it free later.
 const (
 	firstPort = 20_000
 	numPorts  = 10_000
@@ -89,8 +89,8 @@ func Until(t rapid.TB, holds func() bool) {
 	}
 }
 
-// Leaks ignores goroutines that NATS leaks. The client: if an ObjectStore.Put ends before one of its
-// goroutines has begun, that blocks forever on a nil channel (nats.go 1.55.0). The server: two of a
+// Leaks ignores goroutines that NATS leaks. The client: if an ObjectStore.Put ends before a goroutine of
+// its has begun, that goroutine blocks forever on a nil channel (nats.go 1.55.0). The server: two of a
 // stream that is being made when the broker stops (nats-server 2.15.2). Both were seen on a busy machine.
 // A connection or a broker that is left open has other goroutines, which goleak reports. It also
 // ignores the workers that bleve starts when it is imported.

@@ -56,7 +56,7 @@ func (w *Twin) List(list events.List, popular bool) []events.Entry {
 	slices.SortFunc(out, func(a, b events.Entry) int { // oldest or least viewed first; reversed below
 		byKey := a.ReportedAt.Compare(b.ReportedAt)
 		if popular {
-			byKey = cmp.Compare(w.views(a), w.views(b))
+			byKey = cmp.Compare(w.countViews(a), w.countViews(b))
 		}
 		return cmp.Or(byKey, cmp.Compare(a.EntryID, b.EntryID))
 	})
@@ -64,6 +64,6 @@ func (w *Twin) List(list events.List, popular bool) []events.Entry {
 	return out
 }
 
-func (w *Twin) views(e events.Entry) int64 {
+func (w *Twin) countViews(e events.Entry) int64 {
 	return w.Views[events.Views{List: e.List, EntryID: e.EntryID}.Subject()]
 }

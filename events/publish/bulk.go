@@ -35,7 +35,7 @@ type Summary struct {
 // Done returns how many messages were dealt with.
 func (s Summary) Done() int { return s.Sent + s.Known + s.Stale }
 
-func (s *Summary) add(o Summary) {
+func (s *Summary) addAll(o Summary) {
 	s.Sent += o.Sent
 	s.Known += o.Known
 	s.Stale += o.Stale
@@ -56,7 +56,7 @@ func (e *MessageError) Unwrap() error { return e.Err }
 
 // PublishAll sends each message that is newer than the stream's last one on its subject, and returns
 // when all are stored. If one violates the contract, nothing is sent. The error is a *MessageError: the
-// messages before it are dealt with, and so are those that the summary counts.
+// messages before it are dealt with, and the summary counts them.
 //
 // It sends atomic batches, because the broker syncs to disk once a batch, ten times as fast as once
 // a message.
@@ -71,7 +71,7 @@ func (p *Publisher) PublishAll(ctx context.Context, messages []Message) (Summary
 	for from := 0; from < len(messages); {
 		batch := nextBatch(messages[from:])
 		done, failed := p.publishBatch(ctx, batch)
-		sum.add(done)
+		sum.addAll(done)
 		if failed != nil {
 			return sum, &MessageError{from + failed.Index, failed.Err}
 		}
@@ -96,8 +96,8 @@ func nextBatch(messages []Message) []Message {
 	return messages
 }
 
-// publishBatch publishes a batch, and again if it is not acknowledged: the second time, the stream knows
-// what it has stored. The error's index is in the batch.
+// publishBatch publishes a batch, and again if it is not acknowledged: the stream then has the messages
+// that it has stored. The error's index is in the batch.
 func (p *Publisher) publishBatch(ctx context.Context, batch []Message) (Summary, *MessageError) {
 	for attempt := 1; ; attempt++ {
 		sum, wrong, err := p.tryBatch(ctx, batch)
@@ -125,12 +125,12 @@ func (p *Publisher) tryBatch(ctx context.Context, batch []Message) (sum Summary,
 	// Compare each message with the stream's last one, or with the message before it in this batch.
 	var send []*nats.Msg
 	for i := range batch {
-		msg, err := batch[i].encode()
+		msg, err := batch[i].encodeMessage()
 		if err != nil {
 			return Summary{}, nil, err
 		}
 		found := last[msg.Subject]
-		order, err := p.compare(batch[i].Event.Data, found.data)
+		order, err := p.compareStates(batch[i].Event.Data, found.data)
 		if err != nil {
 			wrong = &MessageError{i, err}
 			break
@@ -182,7 +182,7 @@ func (p *Publisher) lastStates(ctx context.Context, batch []Message) (map[string
 	return states, group.Wait()
 }
 
-// dropUnsent removes the subjects of which the stream can have nothing: it was empty before the first
+// dropUnsent removes the subjects that cannot be in the stream: it was empty before the first
 // batch, and this Publisher has sent nothing on them. So a first import asks no questions. Messages that
 // somebody else publishes meanwhile are not seen, which is harmless: the revision decides.
 func (p *Publisher) dropUnsent(ctx context.Context, subjects map[string]struct{}) error {

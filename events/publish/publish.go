@@ -40,7 +40,7 @@ type Config struct {
 	// Timeout bounds the wait for one acknowledgment. 0 means 10 seconds.
 	Timeout time.Duration
 
-	// DryRun makes PublishAll count as Sent what it would send, and send nothing.
+	// DryRun makes PublishAll send nothing, and count as Sent the messages that it would send.
 	DryRun bool
 
 	// AnyRevision sends events whose revision is far ahead of the clock. It is for states that a
@@ -95,7 +95,7 @@ type Ack struct {
 // *events.Error means that the event violates the contract. In both cases it was not sent. After
 // any other error it may or may not be stored: publishing it again is safe.
 func (p *Publisher) Publish(ctx context.Context, e events.Event) (Ack, error) {
-	msg, err := (&Message{Event: e}).encode()
+	msg, err := (&Message{Event: e}).encodeMessage()
 	if err != nil {
 		return Ack{}, err
 	}
@@ -107,7 +107,7 @@ func (p *Publisher) Publish(ctx context.Context, e events.Event) (Ack, error) {
 	if err != nil {
 		return Ack{}, err
 	}
-	order, err := p.compare(e.Data, last.data)
+	order, err := p.compareStates(e.Data, last.data)
 	if err != nil {
 		return Ack{}, err
 	}
@@ -156,8 +156,8 @@ func (m *Message) Check() error {
 	return nil
 }
 
-// encode returns the message for the broker.
-func (m *Message) encode() (*nats.Msg, error) {
+// encodeMessage returns the message for the broker.
+func (m *Message) encodeMessage() (*nats.Msg, error) {
 	payload := m.Payload
 	if payload == nil {
 		var err error
@@ -205,9 +205,9 @@ const (
 	stale
 )
 
-// compare compares a state with the last one of its subject, which may be nil. The error is an
+// compareStates compares a state with the last one of its subject, which may be nil. The error is an
 // *events.Error: the revision is far ahead of the clock, or another state has it, which wins.
-func (p *Publisher) compare(d, last events.Data) (order, error) {
+func (p *Publisher) compareStates(d, last events.Data) (order, error) {
 	lastRevision := int64(0)
 	if last != nil {
 		lastRevision = events.Revision(last)

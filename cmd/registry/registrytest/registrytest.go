@@ -178,7 +178,7 @@ func (s *Server) WaitListening(ctx context.Context) error { return s.WaitFor(ctx
 // WaitReady waits until the server is ready.
 func (s *Server) WaitReady(ctx context.Context) error { return s.WaitFor(ctx, "ready") }
 
-// WaitFor waits until the server has logged one of the messages, or one that goes on with a colon.
+// WaitFor waits until the server has logged one of the messages, alone or before a colon.
 func (s *Server) WaitFor(ctx context.Context, messages ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
@@ -202,8 +202,8 @@ func (s *Server) WaitFor(ctx context.Context, messages ...string) error {
 	}
 }
 
-// hasLogged reports whether the log has one of the messages, and returns a channel that is closed when
-// it has more.
+// hasLogged reports whether the log has one of the messages, and returns a channel that the next message
+// closes.
 func (s *Server) hasLogged(messages []string) (logged bool, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,7 +219,7 @@ func (s *Server) Died() error {
 	return fmt.Errorf("registry serve ended: %s; its log ends:\n%s", s.cmd.ProcessState, s.Tail())
 }
 
-// Log returns the log so far, including that of earlier servers with the same file.
+// Log returns the log so far, with the lines of earlier servers with the same file.
 func (s *Server) Log() string {
 	text, err := os.ReadFile(s.log)
 	if err != nil {
