@@ -36,10 +36,12 @@ func Decode(payload []byte) (Event, error) {
 	if env.ContentType != nil && !isJSONType(*env.ContentType) {
 		return Event{}, newError("datacontenttype", "must be JSON")
 	}
+
 	data, err := decodeData(Type(*env.Type), env.Data)
 	if err != nil {
 		return Event{}, err
 	}
+
 	e := Event{ID: *env.ID, Source: *env.Source, Type: Type(*env.Type), Data: data}
 	if env.Time != nil {
 		if e.Time, err = parseTime("time", *env.Time); err != nil {
@@ -47,6 +49,7 @@ func Decode(payload []byte) (Event, error) {
 		}
 	}
 
+	// The members are there and of the right kind. Are their values within the bounds?
 	if err := Validate(e); err != nil {
 		return Event{}, err
 	}
@@ -60,6 +63,7 @@ func DecodeMessage(subject string, payload []byte) (Event, error) {
 	if err != nil {
 		return Event{}, err
 	}
+
 	e, err := Decode(payload)
 	if err != nil {
 		return Event{}, err
@@ -80,6 +84,7 @@ func hasEscapedNUL(b []byte) bool {
 			return false
 		}
 
+		// Count the backslashes before it.
 		first := off + i
 		for first > 0 && b[first-1] == '\\' {
 			first--
@@ -200,10 +205,12 @@ func decodeEntry(raw []byte) (Data, error) {
 	if missing := missingMember(m.Proofs); missing != "" {
 		return nil, newDataError("proofs."+missing, "missing")
 	}
+
 	reportedAt, err := parseTime("data.reportedAt", *m.ReportedAt)
 	if err != nil {
 		return nil, err
 	}
+
 	proofsID, err := decodeProofsID(m.Proofs.ID)
 	if err != nil {
 		return nil, err
@@ -221,6 +228,7 @@ func decodeProofsID(raw jsontext.Value) (id string, err error) {
 	if raw.Kind() == jsontext.KindNull {
 		return "", nil
 	}
+
 	if json.Unmarshal(raw, &id) != nil {
 		return "", newDataError("proofs.id", "must be a string")
 	}
@@ -235,10 +243,12 @@ func decodeDonation(raw []byte) (Data, error) {
 	if err := readObject("data", raw, &m); err != nil {
 		return nil, err
 	}
+
 	createdAt, err := parseTime("data.createdAt", *m.CreatedAt)
 	if err != nil {
 		return nil, err
 	}
+
 	updatedAt, err := parseTime("data.updatedAt", *m.UpdatedAt)
 	if err != nil {
 		return nil, err
@@ -258,6 +268,7 @@ func readObject(field string, raw []byte, to any) error {
 	if field != "event" { // the envelope's members stand alone
 		prefix = field + "."
 	}
+
 	if err := json.Unmarshal(raw, to); err != nil {
 		return explainJSON(err, field, prefix, raw)
 	}
@@ -281,6 +292,7 @@ func missingMember(object any) string {
 
 // explainJSON turns an error of the JSON library into an *Error that repeats no input.
 func explainJSON(err error, field, prefix string, raw []byte) error {
+	// Is it JSON at all?
 	if errors.Is(err, jsontext.ErrDuplicateName) {
 		return newError("event", "an object has the same member twice")
 	}
@@ -291,6 +303,7 @@ func explainJSON(err error, field, prefix string, raw []byte) error {
 		return newError("event", "not JSON: ends too early")
 	}
 
+	// It is, but a value is of another kind.
 	if semantic, ok := errors.AsType[*json.SemanticError](err); ok {
 		if path := strings.ReplaceAll(strings.TrimPrefix(string(semantic.JSONPointer), "/"), "/", "."); path != "" {
 			field = prefix + path
@@ -354,6 +367,8 @@ func isStrictTime(s string) bool {
 	if strings.HasSuffix(s, "Z") {
 		return true
 	}
+
+	// The offset is the last thing.
 	offset := s[len(s)-len("+00:00"):]
 	return offset[1:3] < "24" && offset[4:] < "60"
 }

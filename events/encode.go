@@ -22,7 +22,7 @@ func Encode(e Event) ([]byte, error) {
 		w.addTime(`,"time":`, e.Time)
 	}
 	w.add(`,"datacontenttype":"application/json","data":`)
-	w.addData(e.Data)
+	e.Data.appendTo(&w)
 	w.add(`}`)
 
 	if len(w.b) > MaxPayload {
@@ -35,7 +35,7 @@ func Encode(e Event) ([]byte, error) {
 // valid (Validate); otherwise it appends nothing, or JSON that Decode refuses.
 func AppendData(dst []byte, d Data) []byte {
 	w := writer{dst}
-	w.addData(d)
+	d.appendTo(&w)
 	return w.b
 }
 
@@ -67,26 +67,23 @@ func (w *writer) addBool(before string, v bool) {
 	w.b = strconv.AppendBool(w.b, v)
 }
 
-func (w *writer) addData(d Data) {
-	switch d := d.(type) {
-	case Entry:
-		w.addEntry(&d)
-	case Delisting:
-		w.addTarget(d.List, d.EntryID)
-		w.addInteger(`,"revision":`, d.Revision)
-		w.add(`}`)
-	case Views:
-		w.addTarget(d.List, d.EntryID)
-		w.addInteger(`,"revision":`, d.Revision)
-		w.addInteger(`,"views":`, d.Views)
-		w.add(`}`)
-	case Donation:
-		w.addDonation(&d)
-	case DonationRemoval:
-		w.addText(`{"donationId":`, d.DonationID)
-		w.addInteger(`,"revision":`, d.Revision)
-		w.add(`}`)
-	}
+func (d Delisting) appendTo(w *writer) {
+	w.addTarget(d.List, d.EntryID)
+	w.addInteger(`,"revision":`, d.Revision)
+	w.add(`}`)
+}
+
+func (v Views) appendTo(w *writer) {
+	w.addTarget(v.List, v.EntryID)
+	w.addInteger(`,"revision":`, v.Revision)
+	w.addInteger(`,"views":`, v.Views)
+	w.add(`}`)
+}
+
+func (d DonationRemoval) appendTo(w *writer) {
+	w.addText(`{"donationId":`, d.DonationID)
+	w.addInteger(`,"revision":`, d.Revision)
+	w.add(`}`)
 }
 
 func (w *writer) addTarget(l List, entryID string) {
@@ -94,25 +91,27 @@ func (w *writer) addTarget(l List, entryID string) {
 	w.addText(`,"entryId":`, entryID)
 }
 
-func (w *writer) addEntry(e *Entry) {
+func (e Entry) appendTo(w *writer) {
 	w.addTarget(e.List, e.EntryID)
 	w.addText(`,"chatId":`, e.ChatID)
 	w.addText(`,"name":`, e.Name)
 	w.addText(`,"reason":`, e.Reason)
 	w.addBool(`,"verified":`, e.Verified)
+
 	if e.Proofs.ID == "" {
 		w.add(`,"proofs":{"id":null`)
 	} else {
 		w.addText(`,"proofs":{"id":`, e.Proofs.ID)
 	}
 	w.addBool(`,"private":`, e.Proofs.Private)
+
 	w.addText(`},"reportId":`, e.ReportID)
 	w.addTime(`,"reportedAt":`, e.ReportedAt)
 	w.addInteger(`,"revision":`, e.Revision)
 	w.add(`}`)
 }
 
-func (w *writer) addDonation(d *Donation) {
+func (d Donation) appendTo(w *writer) {
 	w.addText(`{"donationId":`, d.DonationID)
 	w.addText(`,"status":`, string(d.Status))
 	w.addText(`,"amount":`, d.Amount)

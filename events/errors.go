@@ -99,6 +99,7 @@ func clipText(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
+
 	for n > 0 && !utf8.RuneStart(s[n]) {
 		n--
 	}

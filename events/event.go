@@ -45,7 +45,7 @@ func Types() [7]Type {
 // the subject's earlier messages (events/CONTRACT.md#erasing).
 func (t Type) Removes() bool { return t == TypeDelisted || t == TypeDonationRemoved }
 
-// List names one of the public lists.
+// List is the name of a public list.
 type List string
 
 // The lists, in the order in which a check reports them.
@@ -82,8 +82,15 @@ func (l List) Index() (i int, ok bool) {
 type Data interface {
 	// Subject returns the event's subject, which is also the NATS subject to publish it on.
 	Subject() Subject
-	// isDataOf reports whether events of type t carry this kind of data. It closes the set.
-	isDataOf(t Type) bool
+
+	// eventTypes returns the types of events with this kind of data. The first sets the state, whatever
+	// was there.
+	eventTypes() []Type
+
+	stateRevision() int64
+	withRevision(revision int64) Data
+	checkBounds() error // all but the revision's
+	appendTo(w *writer)
 }
 
 // Entry is the whole state of one record of a list. Strings are valid UTF-8 without NUL.
@@ -109,7 +116,9 @@ type Proofs struct {
 // Subject returns the subject of the entry.
 func (e Entry) Subject() Subject { return Subject{KindEntry, e.List, e.EntryID} }
 
-func (Entry) isDataOf(t Type) bool { return t == TypeListed || t == TypeVerified || t == TypeAmended }
+func (e Entry) eventTypes() []Type               { return []Type{TypeListed, TypeVerified, TypeAmended} }
+func (e Entry) stateRevision() int64             { return e.Revision }
+func (e Entry) withRevision(revision int64) Data { e.Revision = revision; return e }
 
 // Delisting removes an entry from its list.
 type Delisting struct {
@@ -121,7 +130,9 @@ type Delisting struct {
 // Subject returns the subject of the delisted entry.
 func (d Delisting) Subject() Subject { return Subject{KindEntry, d.List, d.EntryID} }
 
-func (Delisting) isDataOf(t Type) bool { return t == TypeDelisted }
+func (d Delisting) eventTypes() []Type               { return []Type{TypeDelisted} }
+func (d Delisting) stateRevision() int64             { return d.Revision }
+func (d Delisting) withRevision(revision int64) Data { d.Revision = revision; return d }
 
 // Views is the absolute view total of an entry, listed or not.
 type Views struct {
@@ -134,7 +145,9 @@ type Views struct {
 // Subject returns the subject of the view total, which differs from the entry's.
 func (v Views) Subject() Subject { return Subject{KindViews, v.List, v.EntryID} }
 
-func (Views) isDataOf(t Type) bool { return t == TypeViewsCounted }
+func (v Views) eventTypes() []Type               { return []Type{TypeViewsCounted} }
+func (v Views) stateRevision() int64             { return v.Revision }
+func (v Views) withRevision(revision int64) Data { v.Revision = revision; return v }
 
 // Donation is the whole state of one donation.
 type Donation struct {
@@ -169,7 +182,9 @@ func DonationStatuses() [5]DonationStatus {
 // Subject returns the subject of the donation.
 func (d Donation) Subject() Subject { return Subject{KindDonation, "", d.DonationID} }
 
-func (Donation) isDataOf(t Type) bool { return t == TypeDonationUpdated }
+func (d Donation) eventTypes() []Type               { return []Type{TypeDonationUpdated} }
+func (d Donation) stateRevision() int64             { return d.Revision }
+func (d Donation) withRevision(revision int64) Data { d.Revision = revision; return d }
 
 // DonationRemoval removes a donation.
 type DonationRemoval struct {
@@ -180,4 +195,6 @@ type DonationRemoval struct {
 // Subject returns the subject of the removed donation.
 func (d DonationRemoval) Subject() Subject { return Subject{KindDonation, "", d.DonationID} }
 
-func (DonationRemoval) isDataOf(t Type) bool { return t == TypeDonationRemoved }
+func (d DonationRemoval) eventTypes() []Type               { return []Type{TypeDonationRemoved} }
+func (d DonationRemoval) stateRevision() int64             { return d.Revision }
+func (d DonationRemoval) withRevision(revision int64) Data { d.Revision = revision; return d }

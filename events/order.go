@@ -13,43 +13,10 @@ import (
 const MaxRevision = 7_289_654_399_999
 
 // Revision returns the revision of d.
-func Revision(d Data) int64 {
-	switch d := d.(type) {
-	case Entry:
-		return d.Revision
-	case Delisting:
-		return d.Revision
-	case Views:
-		return d.Revision
-	case Donation:
-		return d.Revision
-	case DonationRemoval:
-		return d.Revision
-	}
-	return 0
-}
+func Revision(d Data) int64 { return d.stateRevision() }
 
 // Revised returns d with another revision.
-func Revised(d Data, revision int64) Data {
-	switch d := d.(type) {
-	case Entry:
-		d.Revision = revision
-		return d
-	case Delisting:
-		d.Revision = revision
-		return d
-	case Views:
-		d.Revision = revision
-		return d
-	case Donation:
-		d.Revision = revision
-		return d
-	case DonationRemoval:
-		d.Revision = revision
-		return d
-	}
-	return d
-}
+func Revised(d Data, revision int64) Data { return d.withRevision(revision) }
 
 // CheckRevision returns an *Error if the revision of d is more than a day ahead of now and greater than
 // known, the greatest known of its subject or 0. Such a number is a mistake, such as microseconds. A
@@ -69,28 +36,11 @@ func StateID(d Data) string {
 
 // StateEvent returns an event that sets the state d, whatever was there, as registry export writes it.
 func StateEvent(d Data) Event {
-	e := Event{ID: StateID(d), Source: ExportSource, Type: TypeListed, Data: d}
-	switch d.(type) {
-	case Delisting:
-		e.Type = TypeDelisted
-	case Views:
-		e.Type = TypeViewsCounted
-	case Donation:
-		e.Type = TypeDonationUpdated
-	case DonationRemoval:
-		e.Type = TypeDonationRemoved
-	}
-	return e
+	return Event{ID: StateID(d), Source: ExportSource, Type: d.eventTypes()[0], Data: d}
 }
 
 // IsRemoval reports whether d removes the state of its subject.
-func IsRemoval(d Data) bool {
-	switch d.(type) {
-	case Delisting, DonationRemoval:
-		return true
-	}
-	return false
-}
+func IsRemoval(d Data) bool { return d.eventTypes()[0].Removes() }
 
 // Rank orders the states of one subject: the state with the greatest rank is the latest. Equal ranks
 // belong to equal states.
@@ -121,6 +71,7 @@ func (r Rank) Compare(o Rank) int {
 	if order := cmp.Compare(r.Revision, o.Revision); order != 0 {
 		return order
 	}
+
 	if r.Removal != o.Removal {
 		if r.Removal {
 			return 1

@@ -80,11 +80,13 @@ func MaskSubject(subject string, payload []byte) string {
 	if strings.HasPrefix(subject, "registry.donations.") {
 		return Subject{Kind: KindDonation, ID: "*"}.String()
 	}
+
 	s, known := parseSubject(subject)
 	if !known && strings.HasPrefix(subject, "registry.") {
 		return "registry.*"
 	}
 
+	// A donation may have been published on an entry's subject.
 	if known && (bytes.Contains(payload, []byte("registry.donation")) || bytes.Contains(payload, []byte("donationId"))) {
 		s.ID = "*"
 		return s.String()

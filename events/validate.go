@@ -30,6 +30,7 @@ const (
 // Validate checks every bound of events/CONTRACT.md#data, and that the data belongs to the type.
 // The error is an *Error. If it is nil, Encode succeeds and Decode returns e again.
 func Validate(e Event) error {
+	// The envelope.
 	if err := cmp.Or(
 		checkAttribute("id", e.ID, maxEventID),
 		checkAttribute("source", e.Source, maxSource),
@@ -42,17 +43,19 @@ func Validate(e Event) error {
 		}
 	}
 
+	// The type, and whether the data is of this type.
 	if !isType(e.Type) {
 		return newQuotingError("type", "unknown type", string(e.Type))
 	}
-	if e.Data == nil || !e.Data.isDataOf(e.Type) {
+	if e.Data == nil || !slices.Contains(e.Data.eventTypes(), e.Type) {
 		return newError("data", "not the data of "+string(e.Type))
 	}
 	if entry, ok := e.Data.(Entry); ok && e.Type == TypeVerified && !entry.Verified {
 		return newDataError("verified", "must be true in "+string(TypeVerified))
 	}
 
-	if err := checkBody(e.Data); err != nil {
+	// The data itself.
+	if err := e.Data.checkBounds(); err != nil {
 		return err
 	}
 	if r := Revision(e.Data); r < 1 || r > MaxRevision {
@@ -61,21 +64,12 @@ func Validate(e Event) error {
 	return nil
 }
 
-// checkBody checks all of d but its revision.
-func checkBody(d Data) error {
-	switch d := d.(type) {
-	case Entry:
-		return checkEntry(d)
-	case Delisting:
-		return checkTarget(d.List, d.EntryID)
-	case Views:
-		return cmp.Or(checkTarget(d.List, d.EntryID), checkInteger("views", d.Views))
-	case Donation:
-		return checkDonation(d)
-	case DonationRemoval:
-		return checkID("donationId", d.DonationID)
-	}
-	return newError("data", "missing")
+func (d Delisting) checkBounds() error { return checkTarget(d.List, d.EntryID) }
+
+func (d DonationRemoval) checkBounds() error { return checkID("donationId", d.DonationID) }
+
+func (v Views) checkBounds() error {
+	return cmp.Or(checkTarget(v.List, v.EntryID), checkInteger("views", v.Views))
 }
 
 func checkTarget(l List, entryID string) error {
@@ -85,7 +79,7 @@ func checkTarget(l List, entryID string) error {
 	return checkID("entryId", entryID)
 }
 
-func checkEntry(e Entry) error {
+func (e Entry) checkBounds() error {
 	return cmp.Or(
 		checkTarget(e.List, e.EntryID),
 		checkChatID(e.ChatID),
@@ -129,7 +123,7 @@ var (
 	currencyPattern = regexp.MustCompile(`^[A-Z0-9]{2,10}$`)
 )
 
-func checkDonation(d Donation) error {
+func (d Donation) checkBounds() error {
 	if err := checkID("donationId", d.DonationID); err != nil {
 		return err
 	}
@@ -192,6 +186,7 @@ func checkAttribute(field, s string, limit int) error {
 	if !utf8.ValidString(s) {
 		return newError(field, "invalid UTF-8")
 	}
+
 	if err := checkLength(field, s, limit); err != nil {
 		return err
 	}
@@ -223,6 +218,7 @@ func IsID(s string) bool {
 	if s == "" || len(s) > MaxID {
 		return false
 	}
+
 	for i := range len(s) {
 		c := s[i]
 		isLetter := c|0x20 >= 'a' && c|0x20 <= 'z'

@@ -84,10 +84,12 @@ func startServer(cfg Config) (*Broker, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	log := newLogger(cfg.Logger)
 	srv.SetLoggerV2(log, log.isDebug(), false, false)
 	srv.Start() // returns once the stores are open, or after calling Fatalf
 
+	// The server reports a failed start through its log alone.
 	b := &Broker{srv: srv, internal: internal}
 	if reason := log.fatalReason(); reason != "" {
 		b.Shutdown()
@@ -105,6 +107,7 @@ func checkPort(opts *server.Options) error {
 	if opts.DontListen || opts.Port == server.RANDOM_PORT {
 		return nil
 	}
+
 	l, err := net.Listen("tcp", net.JoinHostPort(opts.Host, fmt.Sprint(opts.Port)))
 	if err != nil {
 		return err
@@ -137,6 +140,7 @@ func (b *Broker) Connect(opts ...nats.Option) (*nats.Conn, error) {
 	if b.internal != nil {
 		all = append(all, b.internal)
 	}
+
 	nc, err := nats.Connect("", append(all, opts...)...)
 	if err != nil {
 		return nil, fmt.Errorf("embedded broker: connect: %w", err)

@@ -40,6 +40,8 @@ func makeOptions(cfg Config) (*server.Options, nats.Option, error) {
 	if cfg.StoreDir == "" {
 		return nil, nil, errors.New("no directory for its streams is configured") // the server would use a temporary one
 	}
+
+	// Who may connect, and from where?
 	opts, internal, err := readUsers(cfg.ConfigFile)
 	if err != nil {
 		return nil, nil, err
@@ -55,6 +57,7 @@ func makeOptions(cfg Config) (*server.Options, nats.Option, error) {
 		return nil, nil, err
 	}
 
+	// No configuration file decides the rest.
 	if opts.MaxConn == 0 {
 		opts.MaxConn = cfg.MaxConnections
 	}
@@ -76,10 +79,12 @@ func setListener(opts *server.Options, addr string) error {
 		opts.DontListen = true
 		return nil
 	}
+
 	host, text, err := net.SplitHostPort(addr)
 	if err != nil {
 		return fmt.Errorf("address %q is not host:port", addr)
 	}
+
 	port, err := strconv.ParseUint(text, 10, 16)
 	if err != nil {
 		return fmt.Errorf("address %q: the port is not a number from 0 to 65535", addr)
@@ -111,10 +116,13 @@ func readUsers(file string) (*server.Options, nats.Option, error) {
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return nil, nil, fmt.Errorf("%s: not a regular file", file) // reading a pipe would wait forever
 	}
+
+	// Nothing in the file may open the broker to others.
 	settings, err := conf.ParseFile(file)
 	if err != nil {
 		return nil, nil, err
 	}
+
 	for name := range settings {
 		if !slices.Contains(allowed, strings.ToLower(name)) {
 			return nil, nil, fmt.Errorf("%s: the setting %q is not for the embedded broker", file, name)
@@ -136,6 +144,7 @@ func readUsers(file string) (*server.Options, nats.Option, error) {
 	if len(opts.Users)+len(opts.Nkeys) == 0 {
 		return nil, nil, fmt.Errorf("%s defines no users: any client could do everything", file)
 	}
+
 	for _, u := range opts.Users {
 		if u.Password == "" {
 			return nil, nil, fmt.Errorf("%s: the user %q has no password", file, u.Username)
@@ -145,6 +154,7 @@ func readUsers(file string) (*server.Options, nats.Option, error) {
 		return nil, nil, fmt.Errorf("%s: auth_callout, token and verify_and_map are not for the embedded broker", file)
 	}
 
+	// The registry itself is one more user, in the account of its streams.
 	internal := &server.User{Username: "registry-internal-" + rand.Text(), Password: rand.Text()}
 	if len(opts.Accounts) > 0 {
 		i := slices.IndexFunc(opts.Accounts, func(a *server.Account) bool { return a.Name == streamAccount })
@@ -153,6 +163,7 @@ func readUsers(file string) (*server.Options, nats.Option, error) {
 		}
 		internal.Account = opts.Accounts[i]
 	}
+
 	opts.Users = append(opts.Users, internal)
 	return opts, nats.UserInfo(internal.Username, internal.Password), nil
 }

@@ -48,7 +48,11 @@ func Broker(t testing.TB, mutate ...func(*broker.Config)) *broker.Broker {
 // and stops it at the test's end. It does not wait until clients can connect.
 func Server(t testing.TB, o *server.Options) *server.Server {
 	t.Helper()
-	o.Host, o.Port, o.NoSigs, o.NoLog = "127.0.0.1", server.RANDOM_PORT, true, true
+	o.Host = "127.0.0.1"
+	o.Port = server.RANDOM_PORT
+	o.NoSigs = true
+	o.NoLog = true
+
 	s, err := server.NewServer(o)
 	require.NoError(t, err)
 	running.Add(1)
@@ -71,6 +75,7 @@ func awaitServers() {
 	if running.Add(-1) > 0 {
 		return
 	}
+
 	end := time.Now().Add(3 * time.Second)
 	for running.Load() == 0 && hasServerStack() && time.Now().Before(end) {
 		time.Sleep(5 * time.Millisecond)

@@ -40,6 +40,8 @@ func makeEntry(r *rand.Rand, i int) events.Entry {
 		ReportedAt: Start().Add(time.Duration(i)*7*time.Minute + time.Duration(r.IntN(420_000))*time.Millisecond),
 		Revision:   1,
 	}
+
+	// A quarter has private proofs, half has public ones.
 	switch r.IntN(4) {
 	case 0:
 		e.Proofs.Private = true
@@ -69,10 +71,11 @@ func Events(n int, seed uint64) []events.Event {
 }
 
 func pickList(r *rand.Rand) events.List {
-	switch k := r.IntN(10); {
-	case k < 7:
+	k := r.IntN(10)
+	if k < 7 {
 		return events.Scammers
-	case k < 9:
+	}
+	if k < 9 {
 		return events.Servers
 	}
 	return events.Legit
@@ -118,13 +121,15 @@ func pickOne(r *rand.Rand, of ...string) string { return of[r.IntN(len(of))] }
 
 // AnyEvent draws any valid event of the contract, including the bounds.
 func AnyEvent() *rapid.Generator[events.Event] {
+	types := events.Types()
 	return rapid.Custom(func(t *rapid.T) events.Event {
 		e := events.Event{
 			ID:     anyAttribute(256).Draw(t, "id"),
 			Source: anyAttribute(80).Draw(t, "source"),
-			Type:   rapid.SampledFrom(allTypes()).Draw(t, "type"),
+			Type:   rapid.SampledFrom(types[:]).Draw(t, "type"),
 		}
-		e.Data = dataOf(t, e.Type)
+		e.Data = anyDataOf(t, e.Type)
+
 		if rapid.Bool().Draw(t, "timed") {
 			e.Time = anyTime().Draw(t, "time")
 		}
@@ -132,12 +137,7 @@ func AnyEvent() *rapid.Generator[events.Event] {
 	})
 }
 
-func allTypes() []events.Type {
-	all := events.Types()
-	return all[:]
-}
-
-func dataOf(t *rapid.T, typ events.Type) events.Data {
+func anyDataOf(t *rapid.T, typ events.Type) events.Data {
 	switch typ {
 	case events.TypeDelisted:
 		return events.Delisting{List: anyList().Draw(t, "list"), EntryID: anyKey().Draw(t, "entryId"),
@@ -150,6 +150,7 @@ func dataOf(t *rapid.T, typ events.Type) events.Data {
 		return events.DonationRemoval{DonationID: anyKey().Draw(t, "donationId"),
 			Revision: anyRevision().Draw(t, "revision")}
 	}
+
 	entry := AnyEntry().Draw(t, "entry")
 	entry.Verified = entry.Verified || typ == events.TypeVerified
 	return entry
@@ -165,12 +166,14 @@ func AnyEntry() *rapid.Generator[events.Entry] {
 			ReportID: anyText(1, 64).Draw(t, "reportId"), ReportedAt: anyTime().Draw(t, "reportedAt"),
 			Revision: anyRevision().Draw(t, "revision"),
 		}
+
 		switch rapid.IntRange(0, 2).Draw(t, "proofs") {
 		case 0:
 			e.Proofs.Private = true
 		case 1:
 			e.Proofs.ID = anyKey().Draw(t, "proofs.id")
 		}
+
 		if rapid.Bool().Draw(t, "complete") {
 			e = Complete(e)
 		}
@@ -206,25 +209,29 @@ func AnyDonation() *rapid.Generator[events.Donation] {
 	})
 }
 
-// Complete sets the fields of an entry that are zero, so that tests have a field that is added later.
+// Complete sets the zero fields of an entry, so that tests have a field that is added later.
 func Complete(e events.Entry) events.Entry {
 	v := reflect.ValueOf(&e).Elem()
 	for i := range v.NumField() {
-		switch f := v.Field(i); {
-		case !f.IsZero():
-		case f.Kind() == reflect.String:
+		f := v.Field(i)
+		if !f.IsZero() {
+			continue
+		}
+
+		switch f.Kind() {
+		case reflect.String:
 			f.SetString("x")
-		case f.Kind() == reflect.Bool:
+		case reflect.Bool:
 			f.SetBool(true)
-		case f.CanInt():
+		case reflect.Int64:
 			f.SetInt(7)
 		}
 	}
 	return e
 }
 
-// Unset returns the names of the fields of the struct T that are zero in each of the values. A test
-// that draws values for every field thus notices a new field.
+// Unset returns the names of the fields of T that are zero in all values. A test that draws values for
+// every field thus notices a new field.
 func Unset[T any](values []T) (names []string) {
 	for i := range reflect.TypeFor[T]().NumField() {
 		set := slices.ContainsFunc(values, func(v T) bool { return !reflect.ValueOf(v).Field(i).IsZero() })

@@ -97,6 +97,7 @@ func (r *Relay) forwardConn(in net.Conn) {
 	if !r.waitOpen() {
 		return
 	}
+
 	out, err := net.Dial("tcp", r.to)
 	if err != nil {
 		return // the address does not answer
@@ -122,6 +123,7 @@ func (r *Relay) registerConns(conns ...net.Conn) bool {
 	if r.ended || r.away {
 		return false
 	}
+
 	for _, c := range conns {
 		r.conns[c] = struct{}{}
 	}
@@ -144,6 +146,7 @@ func (r *Relay) copyBytes(to, from net.Conn) {
 		if !r.waitOpen() {
 			return
 		}
+
 		_, failed := to.Write(buffer[:n])
 		if errors.Join(err, failed) != nil {
 			return

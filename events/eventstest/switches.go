@@ -111,6 +111,7 @@ func Main(m *testing.M, run func(*testing.M) (status int, err error)) {
 	if err == nil {
 		err = goleak.Find(Leaks()...)
 	}
+
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		status = 1

@@ -70,11 +70,13 @@ func PermissionError(nc *nats.Conn, err error, prefix string) error {
 	if !isTimeout(err) || errors.Is(err, ErrRefused) {
 		return err
 	}
+
 	last := nc.LastError()
 	if !errors.Is(last, nats.ErrPermissionViolation) {
 		return err
 	}
 
+	// Was it the request that the broker refused, or the inbox of the reply?
 	_, rest, _ := strings.Cut(last.Error(), `Publish to "`)
 	subject, _, published := strings.Cut(rest, `"`)
 	if published && strings.HasPrefix(subject, prefix) {
@@ -98,7 +100,7 @@ const (
 	codeNotStored    = 10077 // a message
 )
 
-// NotRunning is the remedy if the broker is not running. It may be one of a cluster, or the one in
+// NotRunning is the remedy if the broker is not running. It may be part of a cluster, or embedded in
 // a server.
 const NotRunning = "start the broker, or correct --nats-url (REGISTRY_NATS_URL); without it registry serve has a broker of its own"
 

@@ -67,6 +67,7 @@ func parseAck(reply []byte) (uint64, error) {
 	if err := json.Unmarshal(reply, &ack); err != nil {
 		return 0, fmt.Errorf("the broker's reply cannot be read: %w", err)
 	}
+
 	if ack.Error != nil {
 		return 0, ack.Error
 	}

@@ -61,6 +61,7 @@ func (e *MessageError) Unwrap() error { return e.Err }
 // It sends atomic batches, because the broker syncs to disk once a batch, ten times as fast as once
 // a message.
 func (p *Publisher) PublishAll(ctx context.Context, messages []Message) (Summary, error) {
+	// Is one wrong? Then nothing is sent.
 	for i := range messages {
 		if err := messages[i].Check(); err != nil {
 			return Summary{}, &MessageError{i, err}
@@ -108,6 +109,7 @@ func (p *Publisher) publishBatch(ctx context.Context, batch []Message) (Summary,
 		if ctx.Err() != nil {
 			return Summary{}, &MessageError{0, ctx.Err()}
 		}
+		// A refusal stays a refusal; an acknowledgment may only have been lost.
 		_, refused := errors.AsType[*jetstream.APIError](err)
 		if refused || errors.Is(err, natserr.ErrRefused) || attempt == maxAttempts || !pause.For(ctx, attemptPause) {
 			return Summary{}, &MessageError{0, err}
@@ -151,6 +153,7 @@ func (p *Publisher) tryBatch(ctx context.Context, batch []Message) (sum Summary,
 	if len(send) == 0 || p.cfg.DryRun {
 		return sum, wrong, nil
 	}
+
 	sequence, err := p.sendBatch(ctx, send)
 	sum.LastSequence = max(sum.LastSequence, sequence)
 	return sum, wrong, err
@@ -166,6 +169,7 @@ func (p *Publisher) lastStates(ctx context.Context, batch []Message) (map[string
 		return nil, err
 	}
 
+	// Ask about many at once.
 	group, asking := errgroup.WithContext(ctx)
 	group.SetLimit(maxQuestions)
 	var mu sync.Mutex
@@ -189,6 +193,7 @@ func (p *Publisher) dropUnsent(ctx context.Context, subjects map[string]struct{}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
+	// Was the stream empty before the first batch?
 	if !p.looked {
 		info, err := stream.Stream{JS: p.js, Name: p.cfg.Stream}.Info(ctx)
 		if err != nil {

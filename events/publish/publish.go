@@ -1,7 +1,7 @@
 // Package publish sends events to their stream.
 //
 // A Publisher validates an event before it sends it, so that the registry does not reject it. It asks
-// for the last message of the event's subject first, and sends only what is newer: publishing
+// for the last message of the event's subject first, and sends only newer events: publishing
 // anything again, in any order and in any pieces, is harmless.
 //
 // Start with Publisher.Publish; PublishAll does the same for a file or a database.
@@ -107,10 +107,12 @@ func (p *Publisher) Publish(ctx context.Context, e events.Event) (Ack, error) {
 	if err != nil {
 		return Ack{}, err
 	}
+
 	order, err := p.compareStates(e.Data, last.data)
 	if err != nil {
 		return Ack{}, err
 	}
+
 	switch order {
 	case known:
 		return Ack{Sequence: last.sequence, Known: true}, nil
@@ -165,6 +167,7 @@ func (m *Message) encodeMessage() (*nats.Msg, error) {
 			return nil, err
 		}
 	}
+
 	return &nats.Msg{
 		Subject: m.Event.Data.Subject().String(),
 		Header:  nats.Header{events.HeaderContent: {events.ContentType}},
@@ -189,6 +192,7 @@ func (p *Publisher) lastState(ctx context.Context, subject string) (state, error
 		return state{}, err
 	}
 
+	// A message that readers reject is no state.
 	e, err := m.Event()
 	if err != nil {
 		return state{}, nil
@@ -205,7 +209,7 @@ const (
 	stale
 )
 
-// compareStates compares a state with the last one of its subject, which may be nil. The error is an
+// compareStates compares a state with the last state of its subject, which may be nil. The error is an
 // *events.Error: the revision is far ahead of the clock, or another state has it, which wins.
 func (p *Publisher) compareStates(d, last events.Data) (order, error) {
 	lastRevision := int64(0)
@@ -228,6 +232,7 @@ func (p *Publisher) compareStates(d, last events.Data) (order, error) {
 	if difference == 0 {
 		return known, nil
 	}
+	// A tie: the stream's state has won, and readers reject this one.
 	if events.Revision(d) == lastRevision {
 		return stale, &events.Error{Field: "data.revision", Problem: fmt.Sprintf("revision %d has another state", lastRevision)}
 	}

@@ -29,6 +29,7 @@ func IdentityOf(info *jetstream.StreamInfo) Identity {
 	if epoch == "" {
 		epoch = strconv.FormatInt(info.Created.UnixNano(), 10)
 	}
+
 	return Identity{
 		Stream:  info.Config.Name,
 		Epoch:   epoch,

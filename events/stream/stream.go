@@ -64,6 +64,7 @@ func (s Stream) Info(ctx context.Context) (*jetstream.StreamInfo, error) {
 		return nil, natserr.Explain(nc, err, s.apiPrefix()+"STREAM.INFO."+s.Name)
 	}
 
+	// A node that lost its leader answers, too, from an earlier state.
 	info := found.CachedInfo()
 	if info.Cluster != nil && info.Cluster.Leader == "" {
 		return nil, ErrLeaderless
@@ -86,6 +87,7 @@ func (m *Message) Event() (events.Event, error) {
 	if err := events.CheckHeaders(m.Header); err != nil {
 		return events.Event{}, err
 	}
+
 	e, err := events.DecodeMessage(m.Subject, m.Data)
 	if err != nil && events.IsBinaryMode(m.Header) {
 		err = events.ErrBinaryMode
@@ -127,6 +129,7 @@ func (s Stream) getMessage(ctx context.Context, r request) (Message, error) {
 	if err != nil {
 		return Message{}, err
 	}
+
 	m, err := parseMessage(reply)
 	if err != nil && !errors.Is(err, ErrNoMessage) {
 		return Message{}, fmt.Errorf("a message of the stream %s: %w", s.Name, err)
@@ -156,6 +159,7 @@ func parseMessage(reply []byte) (Message, error) {
 		return Message{}, r.Error
 	}
 
+	// Headers that do not decode are no reason to lose the message.
 	m := Message{Subject: r.Message.Subject, Sequence: r.Message.Sequence, Time: r.Message.Time, Data: r.Message.Data}
 	if header, err := nats.DecodeHeadersMsg(r.Message.Header); err == nil {
 		m.Header = header
@@ -203,6 +207,7 @@ func (s Stream) requestAPI(ctx context.Context, operation string, body any) ([]b
 	if !nc.IsConnected() {
 		return nil, ErrNotConnected
 	}
+
 	data, err := json.Marshal(body)
 	if err != nil {
 		return nil, err

@@ -43,6 +43,7 @@ func AskBy(ctx context.Context, client *http.Client, url string, header http.Hea
 	if err != nil {
 		return Answer{}, err
 	}
+
 	maps.Copy(request.Header, header)
 	response, err := client.Do(request)
 	if err != nil {
@@ -60,6 +61,7 @@ func Document(ctx context.Context, client *http.Client, url string, into any) er
 	if err != nil {
 		return err
 	}
+
 	if a.Status != http.StatusOK {
 		return fmt.Errorf("%s: %d %.200s", url, a.Status, a.Body)
 	}

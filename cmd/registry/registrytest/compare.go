@@ -65,6 +65,7 @@ func (c *comparison) compareList(ctx context.Context, list events.List, sort str
 		more = page.HasMore
 	}
 
+	// The entries and their order.
 	for i, e := range want {
 		if i >= len(got) || got[i] != (publicEntry{e.EntryID, e.Name, e.ChatID}) {
 			return fmt.Errorf("%s in order %s differs from the reference model at %d: %+v", list, sort, i, e)
@@ -84,6 +85,7 @@ func (c *comparison) compareCheck(ctx context.Context, e events.Entry) error {
 		return err
 	}
 
+	// The entry, with its current name, is among the results if its list shows it.
 	current, shown := c.twin.Shown(e)
 	found := false
 	for _, group := range doc.Results {

@@ -65,6 +65,7 @@ func (r *Readers) readUntilDone(ctx context.Context, rng *rand.Rand) {
 			return
 		}
 
+		// A pause keeps the rate at 200 requests a second.
 		seen = r.checkAnswer(path, seen, a, err)
 		pause.For(ctx, time.Second/200-time.Since(began))
 	}

@@ -68,6 +68,7 @@ func (p *Process) Signal(s os.Signal) { _ = p.cmd.Process.Signal(s) }
 // It kills a process that does not obey.
 func (p *Process) End(s os.Signal) int {
 	p.Signal(s)
+
 	select {
 	case <-p.ended:
 	case <-time.After(Patience):
@@ -115,6 +116,7 @@ func Start(cmd *exec.Cmd, log string, each func(line string)) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		file.Close()
@@ -142,6 +144,7 @@ func (s *Server) followLog(stderr io.Reader, file io.Writer, each func(line stri
 		if each != nil {
 			each(in.Text())
 		}
+
 		s.readLine(in.Bytes())
 	}
 	_, _ = io.Copy(io.Discard, stderr) // after a line that was too long for the scanner
@@ -156,6 +159,7 @@ func (s *Server) readLine(text []byte) {
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// Addresses are in the lines "listening" and "ready".
 	if line.Msg == "listening" {
 		s.HTTP = "http://" + line.HTTP
 		s.Admin = "http://" + line.Admin
@@ -178,7 +182,7 @@ func (s *Server) WaitListening(ctx context.Context) error { return s.WaitFor(ctx
 // WaitReady waits until the server is ready.
 func (s *Server) WaitReady(ctx context.Context) error { return s.WaitFor(ctx, "ready") }
 
-// WaitFor waits until the server has logged one of the messages, alone or before a colon.
+// WaitFor waits until the server has logged a message of these, alone or before a colon.
 func (s *Server) WaitFor(ctx context.Context, messages ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
@@ -192,6 +196,7 @@ func (s *Server) WaitFor(ctx context.Context, messages ...string) error {
 		select {
 		case <-changed:
 		case <-s.ended:
+			// It may have said so just before its end.
 			if logged, _ := s.hasLogged(messages); logged {
 				return nil
 			}
@@ -202,7 +207,7 @@ func (s *Server) WaitFor(ctx context.Context, messages ...string) error {
 	}
 }
 
-// hasLogged reports whether the log has one of the messages, and returns a channel that the next message
+// hasLogged reports whether the log has any of the messages, and returns a channel that the next message
 // closes.
 func (s *Server) hasLogged(messages []string) (logged bool, changed <-chan struct{}) {
 	s.mu.Lock()
