@@ -73,14 +73,6 @@ func (d *decoder) decode(m *stream.Message) (result decoded) {
 	return decoded{record: d.renderer.Render(m.Sequence, e.Data), line: line}
 }
 
-// plainReason returns an error of decode in a form for the log: without text from the event.
-func plainReason(err error) string {
-	if bad, ok := errors.AsType[*events.Error](err); ok {
-		return bad.Plain()
-	}
-	return "internal: a panic"
-}
-
 // cleanHeader shortens and cleans a text for a header of at most 200 bytes.
 func cleanHeader(text string) string {
 	text = strings.Map(func(r rune) rune {

@@ -1,7 +1,6 @@
 package projector
 
 import (
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -67,6 +66,8 @@ type Progress struct {
 
 	// LastError is a sentence about the most important problem, or empty.
 	LastError string
+
+	unsaved string // why the store cannot be written
 }
 
 // Counts are numbers of messages since New.
@@ -92,29 +93,22 @@ const (
 	problems // their number
 )
 
-// tracker holds the Progress. Any goroutine may change it, under mu, and read it by an atomic load.
+// tracker holds the Progress. Run's goroutine changes it, and any goroutine calls current.
 type tracker struct {
-	began time.Time
-
-	mu        sync.Mutex
+	began     time.Time
 	progress  Progress
 	sentences [problems]string
-
 	published atomic.Pointer[Progress]
 }
 
 // update changes the progress and publishes it.
 func (t *tracker) update(change func(p *Progress)) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	change(&t.progress)
 	t.publish()
 }
 
 // setProblem sets the sentence about a problem, or clears it if empty, and reports whether it is new.
 func (t *tracker) setProblem(source problem, sentence string) (isNew bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	if t.sentences[source] == sentence {
 		return false
 	}
@@ -123,16 +117,10 @@ func (t *tracker) setProblem(source problem, sentence string) (isNew bool) {
 	return true
 }
 
-// sentence returns the sentence about a problem, or "".
-func (t *tracker) sentence(source problem) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.sentences[source]
-}
-
-// publish publishes a copy of the progress. The caller holds mu.
+// publish publishes a copy of the progress.
 func (t *tracker) publish() {
 	p := t.progress
+	p.unsaved = t.sentences[storeProblem]
 	p.Lag = p.LastSequence - min(p.Checkpoint, p.LastSequence)
 	p.LastError = t.lastError()
 	t.published.Store(&p)

@@ -16,8 +16,7 @@ import (
 	"example.org/registry/snapshots"
 )
 
-// Projector follows one stream. Run's goroutine owns it, but for the projection and the tracker, which
-// have locks.
+// Projector follows one stream. Run's goroutine owns it.
 type Projector struct {
 	cfg        Config
 	log        *slog.Logger
@@ -113,7 +112,8 @@ func (p *Projector) Run(ctx context.Context) error {
 		}
 		p.reportFailure(err)
 
-		if p.projection.meta.Sequence > before { // such as behind a message that no consumer delivers
+		// A session that made a step is followed at once, such as behind a message that no consumer delivers.
+		if p.projection.meta.Sequence > before {
 			wait = firstWait
 			continue
 		}
@@ -138,7 +138,6 @@ func (p *Projector) followStream(ctx context.Context) error {
 	if err := p.acceptStream(ctx, info); err != nil {
 		return err
 	}
-
 	p.setTarget(info, askedAt)
 
 	// Ask for the first message by itself: whatever headers it has, it is read.
@@ -167,44 +166,42 @@ func (p *Projector) followStream(ctx context.Context) error {
 		p.projection.beginBulk(consumer.pending)
 		defer p.projection.endBulk()
 	}
+	return p.readDeliveries(ctx, consumer)
+}
 
-	// Apply the deliveries, save, and look after the stream.
+// readDeliveries applies the deliveries, saves, and looks after the stream, until a problem occurs.
+func (p *Projector) readDeliveries(ctx context.Context, consumer *consumer) error {
 	p.movedAt = time.Now()
 	poll := time.NewTicker(p.cfg.pace.pollEvery)
 	defer poll.Stop()
 	save := time.NewTicker(p.cfg.pace.saveEvery)
 	defer save.Stop()
-	for err == nil {
+	for {
 		if err := p.reachEnds(ctx); err != nil {
 			return err
 		}
-		if p.saver.isDue() {
-			p.startSaving()
-		}
+		p.saver.startIfDue(&p.projection)
 
 		select {
 		case first := <-consumer.messages:
-			batch, missing := consumer.take(first)
-			if len(batch) > 0 {
-				p.apply(batch, batch[len(batch)-1].Sequence)
+			if err := p.applyBatch(consumer.take(first)); err != nil {
+				return err
 			}
-			if err = missing; err == nil && p.saver.isFull() {
-				err = errRejectionsWait
-			}
-		case result := <-p.saver.results:
-			p.finishCommit(result)
+		case err := <-p.saver.results:
+			p.finishCommit(err)
 			p.runUpkeep(ctx)
 		case <-save.C:
 			p.runUpkeep(ctx)
 		case <-poll.C:
-			err = p.pollStream(ctx)
-		case failure := <-consumer.failed:
-			err = fmt.Errorf("consumer: %w", failure)
+			if err := p.pollStream(ctx); err != nil {
+				return err
+			}
+		case err := <-consumer.failed:
+			return fmt.Errorf("consumer: %w", err)
 		case <-ctx.Done():
-			err = ctx.Err()
+			return ctx.Err()
 		}
 	}
-	return err
 }
 
 // acceptStream decides from where the stream is read: from after the checkpoint, or from its beginning.
@@ -213,13 +210,14 @@ func (p *Projector) acceptStream(ctx context.Context, info *jetstream.StreamInfo
 		return err
 	}
 
+	// A server that knows nothing follows any stream.
 	found := stream.IdentityOf(info)
-	known := p.projection.meta
 	if p.projection.isEmpty() {
 		p.projection.update(func(m *snapshots.Meta) { m.Identity = found })
 		return nil
 	}
 
+	known := p.projection.meta
 	if !found.Related(known.Identity) {
 		return &frozenError{FrozenForeign, fmt.Sprintf("The stream %s is another registry's: its epoch is %s, and not %s or one that it follows; "+
 			"correct --nats-url or --stream, or move the data directory away.", p.cfg.Stream, found.Epoch, known.Epoch)}
@@ -248,10 +246,10 @@ func (p *Projector) readAgain(id stream.Identity, rewound bool) {
 	if rewound {
 		level = slog.LevelError // registry recover has to publish the lost states
 	}
-
 	p.log.Log(context.Background(), level, "reading the stream again from its beginning; the known states are shown",
 		"rewound", rewound, "epoch", id.Epoch, "knownEpoch", p.projection.meta.Epoch, "checkpoint", p.projection.meta.Sequence)
 
+	// Every decision by the old sequences means nothing in the new ones.
 	p.projection.rewind(id, rewound)
 	p.saver.forgetSequences()
 	p.upkeep.forget()
@@ -284,6 +282,17 @@ func (p *Projector) setTarget(info *jetstream.StreamInfo, askedAt time.Time) {
 	})
 }
 
+// applyBatch applies messages, before which or behind which one may be missing.
+func (p *Projector) applyBatch(batch []stream.Message, missing error) error {
+	if len(batch) > 0 {
+		p.apply(batch, batch[len(batch)-1].Sequence)
+	}
+	if missing == nil && p.saver.isFull() {
+		return errRejectionsWait
+	}
+	return missing
+}
+
 // apply applies messages, after which everything up to a sequence has been read.
 func (p *Projector) apply(messages []stream.Message, upTo uint64) {
 	if upTo <= p.projection.meta.Sequence {
@@ -311,29 +320,19 @@ func (p *Projector) apply(messages []stream.Message, upTo uint64) {
 	p.publishProgress(nil)
 }
 
-// countLoser counts a message that does not count, and rejects it if the backend has made a mistake. A
-// removal that is read again is none: the backend has published a greater revision since.
+// countLoser counts a message that does not count, and rejects it if the backend has made a mistake.
 func (p *Projector) countLoser(m *stream.Message, item *decoded, loss readmodel.Loss) {
-	var reason, plain string // plain has no text from the event
-	if item.err != nil {
-		reason = item.err.Error()
-		plain = plainReason(item.err)
-	} else if loss.Conflict && !p.projection.reading {
-		reason = fmt.Sprintf("revision %d has another state", loss.Known)
-		plain = reason
-	} else if loss.Unheeded && !p.projection.reading {
-		reason = fmt.Sprintf("known revision %d", loss.Known)
-		plain = reason
-		if p.phase == caughtUp || p.cfg.Meta.Sequence > 0 { // otherwise another server has counted it
-			p.counts.Unheeded++
-		}
-	}
-
-	if reason == "" {
+	// A message that is read again says nothing new: the backend has published a greater revision since.
+	if item.err == nil && (p.projection.reading || !loss.Conflict && !loss.Unheeded) {
 		p.counts.Superseded++
 		return
 	}
 
+	// In the first replay another server has counted the removals already.
+	if loss.Unheeded && (p.phase == caughtUp || p.cfg.Meta.Sequence > 0) {
+		p.counts.Unheeded++
+	}
+	reason, plain := rejectReasons(item.err, loss)
 	p.counts.RejectedHere++
 	if !p.cfg.ReadOnly {
 		p.rejections.add(m, plain)
@@ -343,6 +342,7 @@ func (p *Projector) countLoser(m *stream.Message, item *decoded, loss readmodel.
 
 // reachEnds ends the catching up and the reading again once their ends are reached.
 func (p *Projector) reachEnds(ctx context.Context) error {
+	// Reading again: the stream lacks the states that were not read.
 	if p.projection.reading && p.projection.meta.Sequence >= p.rereads {
 		lacking := p.projection.endReading()
 		p.saver.pending.lacking = lacking
@@ -351,6 +351,7 @@ func (p *Projector) reachEnds(ctx context.Context) error {
 		p.publishProgress(nil)
 	}
 
+	// Catching up: at the first end, ask for the second, and be complete there.
 	isReached := func() bool { return p.projection.meta.Sequence >= p.target.sequence }
 	if p.phase == toFirstEnd && isReached() {
 		askedAt := time.Now()
@@ -361,7 +362,6 @@ func (p *Projector) reachEnds(ctx context.Context) error {
 		p.phase = toSecondEnd
 		p.target = end{info.State.LastSeq, askedAt}
 	}
-
 	if p.phase == toSecondEnd && isReached() && !p.projection.reading {
 		p.projection.endBulk()
 		p.projection.update(func(m *snapshots.Meta) { m.Complete = true })
@@ -370,6 +370,7 @@ func (p *Projector) reachEnds(ctx context.Context) error {
 		p.publishProgress(nil)
 	}
 
+	// Caught up: the model was complete when the end was asked for.
 	if p.phase == caughtUp && isReached() && !p.target.askedAt.IsZero() {
 		asOf := p.target.askedAt
 		p.target = end{}
@@ -387,9 +388,10 @@ func (p *Projector) reachEnds(ctx context.Context) error {
 // pollStream asks for the stream's end. It ends the session if the stream was replaced, if the consumer does
 // not deliver the stream's messages, and if subjects have gone.
 func (p *Projector) pollStream(ctx context.Context) error {
-	askedAt := time.Now()
+	// Count the subjects before the stream is asked, since it may grow meanwhile.
 	view := p.projection.model.View()
 	subjects := view.NumSubjects() - view.Lacking()
+	askedAt := time.Now()
 	info, err := p.source.Info(ctx)
 	if err != nil {
 		return err
@@ -400,12 +402,14 @@ func (p *Projector) pollStream(ctx context.Context) error {
 		return errors.New("the stream is not the one that was read")
 	}
 
+	// Is the consumer behind, without a delivery?
 	if last > p.projection.meta.Sequence && time.Since(p.movedAt) > 2*p.cfg.pace.pollEvery {
 		if err := p.checkDelivery(ctx, last); err != nil {
 			return err
 		}
 	}
 
+	// Has it lost subjects, such as by a purge? It is read again once a minute at most.
 	hasLost := p.phase == caughtUp && !p.projection.reading && int(info.State.NumSubjects) < subjects
 	if hasLost && time.Since(p.lostAt) > lostSubjectsEvery {
 		p.lostAt = time.Now()
@@ -416,7 +420,6 @@ func (p *Projector) pollStream(ctx context.Context) error {
 	if p.phase == caughtUp && p.target.askedAt.IsZero() {
 		p.target = end{last, askedAt}
 	}
-
 	p.tracker.setProblem(fullProblem, describeFull(info))
 	copies, isCounted := p.saver.copies.count(ctx)
 	p.publishProgress(func(s *Progress) {
@@ -444,11 +447,6 @@ func (p *Projector) checkDelivery(ctx context.Context, last uint64) error {
 	return err
 }
 
-// startSaving hands over the pending commit.
-func (p *Projector) startSaving() {
-	p.saver.start(p.projection.metaToSave())
-}
-
 // finishCommit takes the result of a commit.
 func (p *Projector) finishCommit(err error) {
 	c := p.saver.finish(err)
@@ -473,6 +471,7 @@ func (p *Projector) runUpkeep(ctx context.Context) {
 	mayRestore := p.phase == caughtUp && !p.projection.reading && !p.projection.meta.Rewound
 	p.counts.PutBack += p.upkeep.run(ctx, mayRestore)
 
+	// The next start need not look at removals that are purged behind.
 	saved := p.Progress().Saved
 	if p.upkeep.isActive && len(p.upkeep.purges) == 0 && saved > p.projection.meta.Erased {
 		p.projection.update(func(m *snapshots.Meta) { m.Erased = saved })
@@ -486,7 +485,7 @@ func (p *Projector) saveRest() {
 	var err error
 	for err == nil && (p.saver.running != nil || !p.saver.hasAll()) {
 		if p.saver.running == nil {
-			p.startSaving()
+			p.saver.start(p.projection.metaToSave())
 		}
 		err = <-p.saver.results
 		p.finishCommit(err)
@@ -500,10 +499,7 @@ func (p *Projector) saveWhileWaiting(ctx context.Context, wait time.Duration) {
 	defer save.Stop()
 	for {
 		p.serveSaved(false)
-		if p.saver.isDue() {
-			p.startSaving()
-		}
-
+		p.saver.startIfDue(&p.projection)
 		select {
 		case err := <-p.saver.results:
 			p.finishCommit(err)
@@ -533,7 +529,6 @@ func (p *Projector) reportFailure(err error) {
 	if p.deniedAt.IsZero() {
 		p.deniedAt = time.Now()
 	}
-
 	if time.Since(p.deniedAt) < p.cfg.pace.retryEvery {
 		return
 	}
@@ -542,7 +537,6 @@ func (p *Projector) reportFailure(err error) {
 	if p.tracker.setProblem(frozenProblem, frozen.sentence) {
 		p.log.Error("frozen: nothing is applied, and the last state is served", "reason", frozen.sentence, "checkpoint", p.projection.meta.Sequence)
 	}
-
 	p.tracker.update(func(s *Progress) {
 		s.Frozen = frozen.why
 		s.Connected = isConnected
@@ -585,7 +579,6 @@ func (p *Projector) publishProgress(change func(s *Progress)) {
 	}
 
 	p.tracker.setProblem(lackingProblem, sentence)
-
 	p.tracker.update(func(s *Progress) {
 		s.Identity = meta.Identity
 		s.Stream = p.cfg.Stream

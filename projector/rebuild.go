@@ -143,8 +143,8 @@ func awaitCaughtUp(ctx context.Context, p *Projector, progress func(done, total 
 		if now.Frozen != "" {
 			return fmt.Errorf("%w: %s", ErrFrozen, now.LastError)
 		}
-		if sentence := p.tracker.sentence(storeProblem); sentence != "" {
-			return errors.New("the new read model cannot be saved: " + sentence)
+		if now.unsaved != "" {
+			return errors.New("the new read model cannot be saved: " + now.unsaved)
 		}
 		if now.Connected {
 			connected = time.Now()

@@ -19,6 +19,7 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/events/natserr"
 	"example.org/registry/events/stream"
+	"example.org/registry/readmodel"
 )
 
 // rejection is a rejected event, and why.
@@ -38,6 +39,22 @@ const (
 	linesPerSecond = 1
 	linesAtOnce    = 100
 )
+
+// rejectReasons returns why an event is rejected, also in a form for the log: without text from the event.
+func rejectReasons(err error, loss readmodel.Loss) (reason, plain string) {
+	if bad, isEvent := errors.AsType[*events.Error](err); isEvent {
+		return err.Error(), bad.Plain()
+	}
+	if err != nil {
+		return err.Error(), "internal: a panic"
+	}
+
+	reason = fmt.Sprintf("known revision %d", loss.Known)
+	if loss.Conflict {
+		reason = fmt.Sprintf("revision %d has another state", loss.Known)
+	}
+	return reason, reason
+}
 
 // copier stores copies of rejected events for the backend.
 type copier struct {

@@ -128,12 +128,14 @@ func (s *saver) noteChange() {
 	}
 }
 
-// isDue reports whether the pending commit may be handed over.
-func (s *saver) isDue() bool {
+// startIfDue hands over the pending commit if it has waited long enough.
+func (s *saver) startIfDue(p *projection) {
 	if s.running != nil || s.pending.since.IsZero() || time.Now().Before(s.notBefore) {
-		return false
+		return
 	}
-	return time.Since(s.pending.since) >= s.cfg.pace.saveEvery
+	if time.Since(s.pending.since) >= s.cfg.pace.saveEvery {
+		s.start(p.metaToSave())
+	}
 }
 
 // isFull reports whether too many rejected events wait to be copied.
@@ -218,8 +220,8 @@ func (s *saver) forgetSequences() {
 func (s *saver) flush(ctx context.Context) error {
 	changes := s.changes.Load()
 	for s.saved.Load() < changes {
-		if sentence := s.problems.sentence(storeProblem); sentence != "" {
-			return errors.New(sentence)
+		if unsaved := s.problems.current().unsaved; unsaved != "" {
+			return errors.New(unsaved)
 		}
 		if !pause.For(ctx, flushEvery) {
 			return fmt.Errorf("the store is not written in time: %w", context.Cause(ctx))

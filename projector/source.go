@@ -117,36 +117,21 @@ func (s *source) checkSettings(info *jetstream.StreamInfo) error {
 	return nil
 }
 
-// Remedies. The broker cannot change every setting of an existing stream.
-const (
-	changeConfig  = "change the stream's configuration"
-	makeNewStream = "the broker cannot take that back: publish the events into a new stream made without it"
-	makeNewMirror = "delete the mirror and make one of all that its origin has"
-)
-
 // refuseStream returns why a stream would lose latest states, with the remedy, or nil.
 func refuseStream(c jetstream.StreamConfig) error {
-	retentionRemedy := changeConfig
-	if c.Retention == jetstream.WorkQueuePolicy {
-		retentionRemedy = makeNewStream
-	}
-
-	mirror := c.Mirror
-	isPartial := mirror != nil && (mirror.FilterSubject != "" || len(mirror.SubjectTransforms) > 0 || mirror.OptStartSeq > 1 || mirror.OptStartTime != nil)
-
 	for _, setting := range []struct {
-		loses           bool
-		problem, remedy string
+		loses   bool
+		problem string
 	}{
-		{c.MaxAge > 0, fmt.Sprintf("MaxAge %s: events would expire", c.MaxAge), changeConfig},
-		{c.AllowMsgTTL, "AllowMsgTTL: an event published with a Nats-TTL would expire", makeNewStream},
-		{c.MaxMsgs > 0, fmt.Sprintf("MaxMsgs %d: old events would be dropped", c.MaxMsgs), changeConfig},
-		{c.Discard != jetstream.DiscardNew, "discard policy old: a full stream would drop events instead of refusing new ones", changeConfig},
-		{c.Retention != jetstream.LimitsPolicy, fmt.Sprintf("retention %s: events would go once delivered", c.Retention), retentionRemedy},
-		{isPartial, "a mirror's filter or start: it lacks events of its origin", makeNewMirror},
+		{c.MaxAge > 0, fmt.Sprintf("MaxAge %s: events would expire", c.MaxAge)},
+		{c.AllowMsgTTL, "AllowMsgTTL: an event published with a Nats-TTL would expire"},
+		{c.MaxMsgs > 0, fmt.Sprintf("MaxMsgs %d: old events would be dropped", c.MaxMsgs)},
+		{c.Discard != jetstream.DiscardNew, "discard policy old: a full stream would drop events instead of refusing new ones"},
+		{c.Retention != jetstream.LimitsPolicy, fmt.Sprintf("retention %s: events would go once delivered", c.Retention)},
 	} {
 		if setting.loses {
-			return fmt.Errorf("stream %s has %s; %s", c.Name, setting.problem, setting.remedy)
+			return fmt.Errorf("stream %s has %s; change the stream's configuration, or publish the events into a new stream made without it",
+				c.Name, setting.problem)
 		}
 	}
 	return nil

@@ -494,7 +494,7 @@ func (w *world) stepSnapshot() {
 	w.requireTruth(w.server, "before a snapshot")
 	bucket := snapshots.NewBucket(w.js, 1)
 	require.NoError(w, bucket.Create(w.Context()))
-	made, err := bucket.Put(w.Context(), w.server.store.Store, w.dir)
+	made, err := bucket.Put(w.Context(), w.server.store.Store)
 	require.NoError(w, err)
 	require.Equal(w, w.digest(), made.Header.Digest, "digest of the snapshot")
 	_, err = bucket.Prune(w.Context(), w.server.Progress().Identity, 3)

@@ -1,6 +1,7 @@
 package snapshots
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -11,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -81,26 +81,41 @@ func (b *Bucket) Create(ctx context.Context) error {
 	return b.explainError(err, "STREAM.CREATE")
 }
 
-// Put writes a snapshot of the store to a temporary file in dir, and then puts that into the bucket,
-// which must exist. If it fails, chunks may remain, which Prune removes.
-func (b *Bucket) Put(ctx context.Context, s *Store, dir string) (Object, error) {
-	f, err := os.CreateTemp(dir, "snapshot-*")
+// Put puts a snapshot of the store into the bucket, which must exist. It takes the memory of the packed
+// snapshot. If it fails, chunks may remain, which Prune removes.
+func (b *Bucket) Put(ctx context.Context, s *Store) (Object, error) {
+	var packed bytes.Buffer
+	h, err := writePacked(ctx, s, &packed)
 	if err != nil {
-		return Object{}, fmt.Errorf("%w; %s", err, findRemedy(err))
+		return Object{}, err
 	}
-	defer func() {
-		_ = f.Close()
-		_ = os.Remove(f.Name())
-	}()
+	header, err := json.Marshal(h)
+	if err != nil {
+		return Object{}, err
+	}
 
-	h, err := writePacked(ctx, s, f)
+	checksum := sha256.New()
+	checksum.Write(packed.Bytes())
+	info := jetstream.ObjectInfo{
+		ObjectMeta: jetstream.ObjectMeta{
+			Name:     fmt.Sprintf("%s-%s-%012d-%s", h.Stream, h.Epoch, h.Sequence, h.Time.UTC().Format("20060102T150405.000Z")),
+			Metadata: map[string]string{headerLabel: string(header)},
+		},
+		Bucket: BucketName, NUID: rand.Text(), Size: uint64(packed.Len()), Digest: jetstream.GetObjectDigestValue(checksum),
+	}
+	for chunk := range slices.Chunk(packed.Bytes(), int(min(maxChunk, b.js.Conn().MaxPayload()/2))) {
+		if err := b.putChunk(ctx, &info, chunk); err != nil {
+			return Object{}, err
+		}
+	}
+
+	// The name makes the chunks a snapshot.
+	text, err := json.Marshal(info)
 	if err != nil {
 		return Object{}, err
 	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return Object{}, err
-	}
-	return b.putObject(ctx, h, f)
+	err = b.publishMessage(ctx, nameSubject(info.Name), text, jetstream.WithExpectLastSequencePerSubject(0))
+	return Object{Name: info.Name, Time: time.Now(), Bytes: info.Size, Header: h, info: info}, err
 }
 
 func writePacked(ctx context.Context, s *Store, to io.Writer) (Header, error) {
@@ -112,56 +127,16 @@ func writePacked(ctx context.Context, s *Store, to io.Writer) (Header, error) {
 	return h, errors.Join(err, packed.Close())
 }
 
-// putObject publishes the chunks, and then the name, which makes them a snapshot.
-func (b *Bucket) putObject(ctx context.Context, h Header, from io.Reader) (Object, error) {
-	header, err := json.Marshal(h)
+func (b *Bucket) putChunk(ctx context.Context, info *jetstream.ObjectInfo, chunk []byte) error {
+	info.Chunks++
+	err := b.publishMessage(ctx, chunkPrefix+info.NUID, chunk)
+	if errors.Is(err, natserr.ErrRefused) { // one text for all objects
+		err = fmt.Errorf("%w: this user of the broker may not publish to %s>", natserr.ErrRefused, chunkPrefix)
+	}
 	if err != nil {
-		return Object{}, err
+		return fmt.Errorf("chunk %d: %w", info.Chunks, err)
 	}
-
-	name := fmt.Sprintf("%s-%s-%012d-%s", h.Stream, h.Epoch, h.Sequence, h.Time.UTC().Format("20060102T150405.000Z"))
-	info := jetstream.ObjectInfo{
-		ObjectMeta: jetstream.ObjectMeta{Name: name, Metadata: map[string]string{headerLabel: string(header)}},
-		Bucket:     BucketName, NUID: rand.Text(),
-	}
-	if err := b.putChunks(ctx, &info, from); err != nil {
-		return Object{}, err
-	}
-
-	text, err := json.Marshal(info)
-	if err != nil {
-		return Object{}, err
-	}
-
-	err = b.publishMessage(ctx, nameSubject(name), text, jetstream.WithExpectLastSequencePerSubject(0))
-	return Object{Name: name, Time: time.Now(), Bytes: info.Size, Header: h, info: info}, err
-}
-
-// putChunks publishes the chunks, and records their number, length and checksum in info.
-func (b *Bucket) putChunks(ctx context.Context, info *jetstream.ObjectInfo, from io.Reader) error {
-	checksum := sha256.New()
-	chunk := make([]byte, min(maxChunk, b.js.Conn().MaxPayload()/2))
-	for {
-		n, err := io.ReadFull(from, chunk)
-		if errors.Is(err, io.EOF) {
-			info.Digest = jetstream.GetObjectDigestValue(checksum)
-			return nil
-		}
-		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) { // the last chunk is shorter
-			return err
-		}
-
-		err = b.publishMessage(ctx, chunkPrefix+info.NUID, chunk[:n])
-		if errors.Is(err, natserr.ErrRefused) { // one text for all objects
-			err = fmt.Errorf("%w: this user of the broker may not publish to %s>", natserr.ErrRefused, chunkPrefix)
-		}
-		if err != nil {
-			return fmt.Errorf("chunk %d: %w", info.Chunks+1, err)
-		}
-		checksum.Write(chunk[:n])
-		info.Size += uint64(n)
-		info.Chunks++
-	}
+	return nil
 }
 
 func (b *Bucket) publishMessage(ctx context.Context, subject string, data []byte, opts ...jetstream.PublishOpt) error {
@@ -269,44 +244,25 @@ func (b *Bucket) readObject(ctx context.Context, subject string) (Object, error)
 	return o, nil
 }
 
-// Open returns a reader of a snapshot, for Read. ctx bounds all of the reading.
+// Open returns a reader of a snapshot, for Read, once all of it is in memory. (Read verifies the content;
+// the object's checksum is for other programs.)
 func (b *Bucket) Open(ctx context.Context, name string) (io.ReadCloser, error) {
 	o, err := b.readObject(ctx, nameSubject(name))
 	if err != nil {
 		return nil, err
 	}
-	return io.NopCloser(&chunkReader{ctx: ctx, stream: b.stream, info: o.info}), nil
-}
 
-// chunkReader reads the chunks of an object. (Read verifies the content, so the checksum is for others.)
-type chunkReader struct {
-	ctx    context.Context
-	stream stream.Stream
-	info   jetstream.ObjectInfo
-	last   uint64 // stream sequence of the last chunk
-	count  uint32 // chunks read
-	left   []byte // of the last chunk
-}
-
-// Read implements io.Reader.
-func (c *chunkReader) Read(p []byte) (int, error) {
-	if len(c.left) == 0 && c.count == c.info.Chunks {
-		return 0, io.EOF
-	}
-
-	if len(c.left) == 0 {
-		m, err := c.stream.NextMessageOf(c.ctx, chunkPrefix+c.info.NUID, c.last+1)
+	var packed []byte
+	var last uint64
+	for n := range o.info.Chunks {
+		m, err := b.stream.NextMessageOf(ctx, chunkPrefix+o.info.NUID, last+1)
 		if err != nil {
-			return 0, fmt.Errorf("chunk %d of %d: %w", c.count+1, c.info.Chunks, err)
+			return nil, fmt.Errorf("chunk %d of %d: %w", n+1, o.info.Chunks, err)
 		}
-		c.count++
-		c.last = m.Sequence
-		c.left = m.Data
+		packed = append(packed, m.Data...)
+		last = m.Sequence
 	}
-
-	n := copy(p, c.left)
-	c.left = c.left[n:]
-	return n, nil
+	return io.NopCloser(bytes.NewReader(packed)), nil
 }
 
 // Prune removes all but the newest keep snapshots of the registry that id is of, and chunks that a

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -38,7 +37,7 @@ type loader struct {
 // can be asked.
 func (l *loader) load(ctx context.Context, connected <-chan jetstream.JetStream) error {
 	path := l.cfg.storePath()
-	if err := errors.Join(emptyDir(l.cfg.temporaryDir()), snapshots.RemoveLeftovers(path)); err != nil {
+	if err := snapshots.RemoveLeftovers(path); err != nil {
 		return fmt.Errorf("data directory: %w", err)
 	}
 
@@ -159,17 +158,4 @@ func (l *loader) refuseEmpty(missing bool, all []snapshots.Object) error {
 	}
 	return fmt.Errorf("the stream %s is %s, and there are snapshots of it: people who are listed would be unknown; "+
 		"to bring it back: %s; --skip-snapshots alone serves an empty registry", l.cfg.Stream, state, command)
-}
-
-// emptyDir removes the content of a directory, if there is one. The directory stays: it may be a
-// mounted disk.
-func emptyDir(path string) error {
-	entries, err := os.ReadDir(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	for _, entry := range entries {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(path, entry.Name())))
-	}
-	return err
 }

@@ -55,7 +55,7 @@ func (s *starting) put(checkpoint uint64, id stream.Identity) snapshots.Object {
 		States: map[events.Subject]snapshots.State{entry.Subject(): {Sequence: checkpoint, Line: line}},
 		Meta:   snapshots.Meta{Identity: id, Sequence: checkpoint, Complete: true, Digest: model.Digest().String()},
 	}))
-	made, err := s.bucket.Put(s.t.Context(), store, s.t.TempDir())
+	made, err := s.bucket.Put(s.t.Context(), store)
 	require.NoError(s.t, err)
 	return made
 }

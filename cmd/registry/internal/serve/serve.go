@@ -64,9 +64,6 @@ func (c Config) storePath() string { return StorePath(c.DataDir) }
 func (c Config) rankedDir() string { return filepath.Join(c.DataDir, "ranked") }
 func (c Config) brokerDir() string { return filepath.Join(c.DataDir, "broker") }
 
-// temporaryDir returns the directory of files that are useless after a crash. Each start empties it.
-func (c Config) temporaryDir() string { return filepath.Join(c.DataDir, "temporary") }
-
 // LockDir locks a data directory against other processes, and creates it if it is missing.
 func LockDir(dataDir string) (*snapshots.DirLock, error) {
 	lock, err := snapshots.LockDir(dataDir)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -177,13 +176,10 @@ func (k *snapshotter) upload(ctx context.Context) (made snapshots.Object, err er
 	}
 
 	began := time.Now()
-	if err := os.MkdirAll(k.cfg.temporaryDir(), 0o700); err != nil {
-		return made, fmt.Errorf("data directory: %w", err)
-	}
 	if err := bucket.Create(ctx); err != nil {
 		return made, fmt.Errorf("object store: %w", cli.Advise(err))
 	}
-	if made, err = bucket.Put(ctx, store, k.cfg.temporaryDir()); err != nil {
+	if made, err = bucket.Put(ctx, store); err != nil {
 		return made, fmt.Errorf("object store: %w", cli.Advise(err))
 	}
 	k.recordNewest(made, 1)
