@@ -462,16 +462,15 @@ func (p *Projector) finishCommit(err error) {
 
 // runUpkeep does some of the work in the stream that follows from saved commits.
 func (p *Projector) runUpkeep(ctx context.Context) {
-	if !p.projection.reading {
-		if err := p.upkeep.begin(p.projection.meta.Erased); err != nil {
-			p.log.Warn("removals cannot be looked for in the store; trying again", "error", err)
-		}
+	if p.phase != caughtUp || p.projection.reading {
+		return
 	}
+	if err := p.upkeep.begin(p.projection.meta.Erased); err != nil {
+		p.log.Warn("removals cannot be looked for in the store; trying again", "error", err)
+	}
+	p.counts.PutBack += p.upkeep.run(ctx, !p.projection.meta.Rewound)
 
-	mayRestore := p.phase == caughtUp && !p.projection.reading && !p.projection.meta.Rewound
-	p.counts.PutBack += p.upkeep.run(ctx, mayRestore)
-
-	// The next start need not look at removals that are purged behind.
+	// The next start need not look at these removals again.
 	saved := p.Progress().Saved
 	if p.upkeep.isActive && len(p.upkeep.purges) == 0 && saved > p.projection.meta.Erased {
 		p.projection.update(func(m *snapshots.Meta) { m.Erased = saved })

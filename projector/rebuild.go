@@ -99,12 +99,15 @@ func trySwap(old, fresh *Projector, swap func() error) (swapped bool, err error)
 	if fresh.projection.meta.Epoch != old.projection.meta.Epoch {
 		return false, fmt.Errorf("%w: the stream has changed meanwhile; try again", ErrNotYet)
 	}
-
 	if fresh.projection.meta.Sequence < old.projection.meta.Sequence || !fresh.saver.hasAll() {
 		return false, nil
 	}
-	if err := checkKnown(old.cfg.Store, fresh.projection.model); err != nil {
-		return false, err
+
+	// Equal digests are equal states. Otherwise each of them is compared, which takes a while.
+	if old.projection.model.Digest() != fresh.projection.model.Digest() {
+		if err := checkKnown(old.cfg.Store, fresh.projection.model); err != nil {
+			return false, err
+		}
 	}
 	return true, swap()
 }
@@ -152,7 +155,7 @@ func awaitCaughtUp(ctx context.Context, p *Projector, progress func(done, total 
 
 		select {
 		case <-p.ended:
-			return errors.New(now.LastError)
+			return errors.New(p.Progress().LastError)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-time.After(awaitEvery):

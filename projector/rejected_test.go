@@ -86,40 +86,6 @@ func TestPoisonCorpus(t *testing.T) {
 	require.Equal(t, w.server.cfg.Model.View().Digest(), other.cfg.Model.View().Digest())
 }
 
-// A delisting behind any message is applied within a second: no poison makes the projector wait for the
-// next message, a poll or a new session. On a busy machine a poison has three attempts.
-func TestDelistingBehindAnyMessage(t *testing.T) {
-	corpus, err := eventstest.Poisons(filepath.Join("..", "events", "testdata", "poison.txt"))
-	require.NoError(t, err)
-	w := newBroker(t, 1)
-	w.tune = func(c *Config) {
-		c.MayWrite, c.pace.pollEvery, c.pace.stuckAfter = nil, 500*time.Millisecond, 5*time.Second
-	}
-	w.start()
-	w.settle(w.server)
-	address, err := url.Parse(w.broker.ClientURL())
-	require.NoError(t, err)
-	raw := dialRaw(t, address.Host)
-	behind := func(p eventstest.Poison) time.Duration {
-		w.serial += 2
-		raw.publish(p.Subject, p.Headers, []byte(p.Payload))
-		began := time.Now()
-		last := w.put(messageOf(t, delisted(events.Legit, "x", w.serial)))
-		w.awaitProgress(w.server, p.Name, func(p Progress) bool { return p.Checkpoint >= last })
-		return time.Since(began)
-	}
-	for i, p := range corpus {
-		if p.Headers == "" && i%20 > 0 { // bodies differ for the decoder alone
-			continue
-		}
-		took := behind(p)
-		for n := 0; n < 2 && took > time.Second; n++ {
-			took = behind(p)
-		}
-		require.Less(t, took, time.Second, "%s: a delisting behind it", p.Name)
-	}
-}
-
 // A copy has the event's place, reason and time, and its payload up to a bound. What loses against a known
 // state is copied where the backend has made a mistake, and counted where it has not.
 func TestRejections(t *testing.T) {

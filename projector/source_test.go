@@ -92,26 +92,13 @@ func TestDemoMark(t *testing.T) {
 // says what is wrong until it is mended.
 func TestSpoiltWhileServing(t *testing.T) {
 	w := serving(t)
-	w.server.cancel()
-	info, err := w.stream().Info(t.Context())
+	s, err := w.js.Stream(t.Context(), events.DefaultStream)
 	require.NoError(t, err)
-	require.NoError(t, <-w.server.ended)
-	w.server.ended = nil
-	require.NoError(t, w.server.store.Close())
-	cfg := info.Config
-	w.start()
-	w.settle(w.server)
+	cfg := s.CachedInfo().Config
 	cfg.MaxAge = time.Hour
 	_, err = w.js.UpdateStream(t.Context(), cfg)
 	require.NoError(t, err)
-	consumers := w.js
-	names := []string{}
-	s, err := consumers.Stream(t.Context(), events.DefaultStream)
-	require.NoError(t, err)
-	for name := range s.ConsumerNames(t.Context()).Name() {
-		names = append(names, name)
-	}
-	for _, name := range names { // ends the session
+	for name := range s.ConsumerNames(t.Context()).Name() { // ends the session
 		require.NoError(t, s.DeleteConsumer(t.Context(), name))
 	}
 	w.awaitProgress(w.server, "the setting is named", func(p Progress) bool { return strings.Contains(p.LastError, "MaxAge") && p.CaughtUp })
