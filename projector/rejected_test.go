@@ -183,7 +183,7 @@ func TestValidation(t *testing.T) {
 	require.NoError(t, nc.Flush())
 	ask := func(payload []byte, header nats.Header) (v validation) {
 		t.Helper()
-		reply, err := nc.RequestMsg(&nats.Msg{Subject: events.ValidateSubject, Data: payload, Header: header}, 10*time.Second)
+		reply, err := nc.RequestMsg(&nats.Msg{Subject: events.ValidateSubject, Data: payload, Header: header}, patience)
 		require.NoError(t, err)
 		require.NoError(t, json.Unmarshal(reply.Data, &v))
 		return v

@@ -33,7 +33,7 @@ func (w *world) requireEnd() string {
 		require.NoError(w, s.store.Close())
 		require.NotContains(w, err.Error(), "\n")
 		return err.Error()
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		w.Fatalf("the server does not end: %+v", s.Progress())
 		return ""
 	}

@@ -194,7 +194,7 @@ func TestStartWithoutBroker(t *testing.T) {
 	w.restart(false)
 	w.settle(w.server)
 	w.stop(w.server, false)
-	const patience = 500 * time.Millisecond
+	const startPatience = 500 * time.Millisecond
 	away, err := nats.Connect("nats://127.0.0.1:1", ConnectOptions()...)
 	require.NoError(t, err)
 	defer away.Close()
@@ -203,7 +203,7 @@ func TestStartWithoutBroker(t *testing.T) {
 	start := func(path string) *server {
 		store, model := w.openStore(path)
 		cfg := w.config(store, model, false)
-		cfg.JetStream, cfg.StartupTimeout = js, patience
+		cfg.JetStream, cfg.StartupTimeout = js, startPatience
 		return w.run(New(cfg), store)
 	}
 
@@ -211,7 +211,7 @@ func TestStartWithoutBroker(t *testing.T) {
 	saved := start(w.storePath())
 	defer w.stop(saved, true)
 	w.awaitProgress(saved, "the saved state is served", func(p Progress) bool { return p.CaughtUp })
-	require.GreaterOrEqual(t, time.Since(began), patience)
+	require.GreaterOrEqual(t, time.Since(began), startPatience)
 	w.requireTruth(saved, "without a broker")
 	now := saved.Progress()
 	require.False(t, now.Connected)

@@ -171,12 +171,15 @@ func (w *world) restart(crash bool) {
 	w.start()
 }
 
+// patience bounds a wait, on a busy machine, too.
+const patience = 2 * time.Minute
+
 // await waits for a condition.
 func (w *world) await(what string, is func() bool) {
 	w.Helper()
-	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(patience); !is(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			w.Fatalf("not within 20 s: %s; %s", what, w.describe())
+			w.Fatalf("not within %v: %s; %s", patience, what, w.describe())
 		}
 	}
 }
@@ -320,7 +323,7 @@ func (w *world) differences(s *server) (all []string) {
 // export returns a server's states as the command export does.
 func (w *world) export(s *server) *bytes.Buffer {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(w.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(w.Context(), patience)
 	defer cancel()
 	require.NoError(w, s.Flush(ctx))
 	var all bytes.Buffer
@@ -394,7 +397,7 @@ func (w *world) rebuild() error {
 	store, model := w.openStore(path)
 	old := w.server
 	fresh := w.run(old.NewBeside(model, store, func() bool { return false }), store)
-	ctx, cancel := context.WithTimeout(w.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(w.Context(), patience)
 	defer cancel()
 	if err := old.Replace(ctx, fresh.Projector, func() error { return store.Replace(old.store.Store) }); err != nil {
 		w.stop(fresh, true)
