@@ -17,15 +17,20 @@ import (
 
 // The bounds of httpapi/CONTRACT.md#overload. A request beyond them is refused at once, by errBusy.
 
-// memory bounds the bytes of all answers that are being made or sent. Any goroutine may use it.
+// memory bounds the memory of all answers that are being made or sent. Any goroutine may use it.
 type memory struct {
 	limit   int64
 	used    atomic.Int64
 	refused atomic.Uint64
 }
 
-// defaultMemory is for a process that does not know how much memory it has.
-const defaultMemory = 256 << 20
+const (
+	// defaultMemory is for a process that does not know how much memory it has.
+	defaultMemory = 256 << 20
+	// collected times its bytes is the memory that an answer takes: the garbage collector lets the heap grow to twice its
+	// live bytes.
+	collected = 2
+)
 
 // newMemory returns a memory of limit bytes; 0 means defaultMemory.
 func newMemory(limit int64) *memory {
@@ -35,10 +40,11 @@ func newMemory(limit int64) *memory {
 	return &memory{limit: limit}
 }
 
-// take takes bytes or, if they are negative, returns them.
+// take takes memory for so many bytes or, if they are negative, returns it.
 func (m *memory) take(bytes int) error {
-	if m.used.Add(int64(bytes)) > m.limit && bytes > 0 {
-		m.used.Add(-int64(bytes))
+	size := int64(bytes) * collected
+	if m.used.Add(size) > m.limit && size > 0 {
+		m.used.Add(-size)
 		m.refused.Add(1)
 		return errBusy
 	}

@@ -61,7 +61,7 @@ func (m *metrics) register(reg prometheus.Registerer, p *Public) {
 		gauge("registry_http_sequence_waiters", "Requests that wait for a sequence (Registry-Min-Sequence).", p.sequenceWaiting.taken),
 		gauge("registry_http_searches_queued", "Text searches that wait for others to end.", p.searches.waiting.taken),
 		gauge("registry_kept_bodies", "Answers that are kept for the next request.", func() int64 { return int64(p.bodies.EstimatedSize()) }),
-		gauge("registry_http_answer_bytes", "Bytes of the answers that are being made or sent.", p.memory.used.Load),
+		gauge("registry_http_answer_bytes", "Memory of the answers that are being made or sent, with what the garbage collector leaves of them.", p.memory.used.Load),
 		gauge("registry_http_answer_bytes_limit", "Most bytes of answers that may be made or sent at once (--answer-memory).", func() int64 { return p.memory.limit }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "registry_http_answers_refused_total", Help: "Answers refused because their bytes did not fit into --answer-memory.",

@@ -103,14 +103,7 @@ func serveListPage(l events.List) handler {
 			return err
 		}
 
-		body, err := x.makeBody(sizeOf(page.Found.Rows))
-		if err != nil {
-			return err
-		}
-		if body, err = x.api.site.List(body, page); err != nil {
-			return err
-		}
-		return x.send(body)
+		return x.sendPage(sizeOf(page.Found.Rows), func(dst []byte) ([]byte, error) { return x.api.site.List(dst, page) })
 	}
 }
 
@@ -141,14 +134,8 @@ func serveEntryPage(l events.List) handler {
 			return err
 		}
 
-		body, err := x.makeBody(len(row.JSON()))
-		if err != nil {
-			return err
-		}
-		if body, err = x.api.site.Entry(body, site.EntryPage{Row: row, AsOf: staleSince(x.asOf)}); err != nil {
-			return err
-		}
-		return x.send(body)
+		page := site.EntryPage{Row: row, AsOf: staleSince(x.asOf)}
+		return x.sendPage(len(row.JSON()), func(dst []byte) ([]byte, error) { return x.api.site.Entry(dst, page) })
 	}
 }
 
@@ -186,11 +173,16 @@ func serveCheckPage(x *exchange) error {
 		}
 	}
 
-	body, err := x.makeBody(sizeOfCheck(page.Found))
+	return x.sendPage(sizeOfCheck(page.Found), func(dst []byte) ([]byte, error) { return x.api.site.Check(dst, page) })
+}
+
+// sendPage sends a page with entries of size bytes, which appendTo appends to a body.
+func (x *exchange) sendPage(size int, appendTo func(dst []byte) ([]byte, error)) error {
+	body, err := x.makeBody(size)
 	if err != nil {
 		return err
 	}
-	if body, err = x.api.site.Check(body, page); err != nil {
+	if body, err = appendTo(body); err != nil {
 		return err
 	}
 	return x.send(body)
