@@ -28,33 +28,36 @@ func (addresses) Trigger() []byte { return []byte{':'} }
 // Parse implements parser.InlineParser. The scheme before the colon is already part of the text.
 func (addresses) Parse(parent ast.Node, block text.Reader, _ parser.Context) ast.Node {
 	line, segment := block.PeekLine()
-	before, ok := parent.LastChild().(*ast.Text)
-	if !ok || before.Segment.Stop != segment.Start || !bytes.HasPrefix(line, []byte("://")) {
-		return nil
-	}
-	written := before.Segment.Value(block.Source())
-	scheme := schemeAtEnd(written)
-	if last, _ := utf8.DecodeLastRune(written[:len(written)-len(scheme)]); scheme == "" || isLetter(last) {
-		return nil
-	}
-	if host, _ := utf8.DecodeRune(line[len("://"):]); !isLetter(host) {
+	before, isText := parent.LastChild().(*ast.Text)
+	if !isText || before.Segment.Stop != segment.Start || !bytes.HasPrefix(line, []byte("://")) {
 		return nil
 	}
 
-	length := lengthOfAddress(line)
-	from, stop := segment.Start-len(scheme), segment.Start+length
-	block.Advance(length)
-	if before.Segment.Stop = from; before.Segment.IsEmpty() {
+	// A letter or digit stands after the slashes, and none before the scheme.
+	written := before.Segment.Value(block.Source())
+	scheme := schemeAtEnd(written)
+	last, _ := utf8.DecodeLastRune(written[:len(written)-len(scheme)])
+	host, _ := utf8.DecodeRune(line[len("://"):])
+	if scheme == "" || isLetter(last) || !isLetter(host) {
+		return nil
+	}
+
+	// Take the scheme from the text before.
+	start := segment.Start - len(scheme)
+	before.Segment.Stop = start
+	if before.Segment.IsEmpty() {
 		parent.RemoveChild(parent, before)
 	}
-	return ast.NewAutoLink(ast.AutoLinkURL, ast.NewTextSegment(text.NewSegment(from, stop)))
+	length := lengthOfAddress(line)
+	block.Advance(length)
+	return ast.NewAutoLink(ast.AutoLinkURL, ast.NewTextSegment(text.NewSegment(start, segment.Start+length)))
 }
 
 // schemeAtEnd returns http or https, as written, at the end of b; else "".
 func schemeAtEnd(b []byte) string {
 	for _, scheme := range [...]string{"https", "http"} {
-		if at := len(b) - len(scheme); at >= 0 && strings.EqualFold(string(b[at:]), scheme) {
-			return string(b[at:])
+		if i := len(b) - len(scheme); i >= 0 && strings.EqualFold(string(b[i:]), scheme) {
+			return string(b[i:])
 		}
 	}
 	return ""
@@ -62,55 +65,54 @@ func schemeAtEnd(b []byte) string {
 
 func isLetter(r rune) bool { return unicode.In(r, unicode.L, unicode.M, unicode.N) }
 
-// What ends an address, wherever it stands and at the end of one.
+// The characters that end an address wherever they stand, and those that are no part of its end.
 const (
-	ends  = "<>\"|`"
-	after = ".,:;!?'*_~"
+	enders   = "<>\"|`"
+	trailers = ".,:;!?'*_~"
 )
 
-const aReference = `&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{0,31});`
+const reference = `&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{0,31});`
 
 var (
-	anyReference   = regexp.MustCompile(aReference)
-	firstReference = regexp.MustCompile("^" + aReference)
+	anyReference   = regexp.MustCompile(reference)
+	firstReference = regexp.MustCompile("^" + reference)
 )
 
 // lengthOfAddress returns the length of the address at the start of line, in which a character
 // reference counts as its character.
 func lengthOfAddress(line []byte) (length int) {
-	var opened []rune
-	for at := 0; at < len(line); {
-		r, size := utf8.DecodeRune(line[at:])
-		if r == '&' {
-			if ref := firstReference.Find(line[at:]); ref != nil {
-				r, _ = utf8.DecodeRune(resolveReference(ref))
-				size = len(ref)
-			}
+	var opened []rune // brackets that are still to be closed
+	for pos := 0; pos < len(line); {
+		r, size := utf8.DecodeRune(line[pos:])
+		if ref := firstReference.Find(line[pos:]); ref != nil {
+			r, _ = utf8.DecodeRune(resolveReference(ref))
+			size = len(ref)
 		}
 
-		if unicode.IsSpace(r) || strings.ContainsRune(ends, r) {
+		if unicode.IsSpace(r) || strings.ContainsRune(enders, r) {
 			break
 		}
 		if i := strings.IndexRune("([{", r); i >= 0 {
 			opened = append(opened, rune(")]}"[i]))
 		} else if strings.ContainsRune(")]}", r) {
-			if len(opened) == 0 || opened[len(opened)-1] != r {
+			last := len(opened) - 1
+			if last < 0 || opened[last] != r {
 				break
 			}
-			opened = opened[:len(opened)-1]
+			opened = opened[:last]
 		}
 
-		at += size
-		if !strings.ContainsRune(after, r) {
-			length = at
+		pos += size
+		if !strings.ContainsRune(trailers, r) {
+			length = pos
 		}
 	}
 	return length
 }
 
-// link writes the text of a link or an image, and then its address in parentheses. The address alone
-// is a link, unless the text is the address.
-func link(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+// renderLink writes the text of a link or an image, and then its address in parentheses. The address
+// alone is a link, unless the text is the address.
+func renderLink(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	var target []byte
 	switch n := node.(type) {
 	case *ast.Link:
@@ -123,12 +125,13 @@ func link(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.Wa
 		return ast.WalkContinue, nil
 	}
 
-	isAddress := textOf(source, node) == address
-	switch {
-	case entering && isAddress:
-		writeAddress(w, address)
+	if textOf(source, node) == address {
+		if entering {
+			writeAddress(w, address)
+		}
 		return ast.WalkSkipChildren, nil
-	case entering || isAddress:
+	}
+	if entering {
 		return ast.WalkContinue, nil
 	}
 	if node.FirstChild() != nil {
@@ -156,8 +159,8 @@ func textOf(source []byte, node ast.Node) string {
 	return b.String()
 }
 
-// autoLink writes an address without markup as a link.
-func autoLink(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+// renderAutoLink writes an address without markup as a link.
+func renderAutoLink(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
 		writeAddress(w, resolveReferences(node.(*ast.AutoLink).Label(source)))
 	}
@@ -166,13 +169,12 @@ func autoLink(w util.BufWriter, source []byte, node ast.Node, entering bool) (as
 
 // writeAddress writes an address, as a link if it may be one.
 func writeAddress(w util.BufWriter, address string) {
+	shown := string(util.EscapeHTML([]byte(address)))
 	if isLinked(address) {
-		_, _ = w.WriteString(`<a href="`)
-		_, _ = w.Write(util.EscapeHTML(util.URLEscape([]byte(address), false)))
-		_, _ = w.WriteString(`" rel="` + rel + `">`)
-		defer func() { _, _ = w.WriteString("</a>") }()
+		target := util.EscapeHTML(util.URLEscape([]byte(address), false))
+		shown = `<a href="` + string(target) + `" rel="` + rel + `">` + shown + "</a>"
 	}
-	_, _ = w.Write(util.EscapeHTML([]byte(address)))
+	_, _ = w.WriteString(shown)
 }
 
 // isLinked reports whether an address may be a link: http, https or mailto.
@@ -182,9 +184,9 @@ func isLinked(address string) bool {
 	case "mailto":
 		return rest != "" && rest[0] != '/'
 	case "http", "https":
-		host, ok := strings.CutPrefix(rest, "//")
+		host, hasSlashes := strings.CutPrefix(rest, "//")
 		first, _ := utf8.DecodeRuneInString(host)
-		return ok && isLetter(first)
+		return hasSlashes && isLetter(first)
 	default:
 		return false
 	}
@@ -193,24 +195,24 @@ func isLinked(address string) bool {
 // resolve returns Markdown text with its escapes and character references resolved.
 func resolve(b []byte) string {
 	if !bytes.ContainsAny(b, "\\&") {
-		return withoutMarks(string(b))
+		return dropMarks(string(b))
 	}
 	var out bytes.Buffer
 	w := bufio.NewWriter(&out)
 	html.DefaultWriter.Write(w, b)
 	_ = w.Flush()
-	return withoutMarks(stdhtml.UnescapeString(out.String()))
+	return dropMarks(stdhtml.UnescapeString(out.String()))
 }
 
 // resolveReferences returns an address without markup with its character references resolved.
 func resolveReferences(b []byte) string {
-	return withoutMarks(string(anyReference.ReplaceAllFunc(b, resolveReference)))
+	return dropMarks(string(anyReference.ReplaceAllFunc(b, resolveReference)))
 }
 
 // resolveReference returns the character of a reference, or the reference if there is none.
 func resolveReference(ref []byte) []byte {
 	resolved := stdhtml.UnescapeString(string(ref))
-	if strings.HasSuffix(resolved, ";") { // of the name only a part is known
+	if strings.HasSuffix(resolved, ";") { // only a part of the name is known
 		return ref
 	}
 	return []byte(resolved)

@@ -13,30 +13,30 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// newMarkdown returns goldmark without the parsers of what makes text disappear: HTML and link
+// newMarkdown returns goldmark without the parsers that make text disappear: of HTML and of link
 // reference definitions.
 func newMarkdown() goldmark.Markdown {
+	blocks := parser.WithBlockParsers(
+		util.Prioritized(parser.NewSetextHeadingParser(), 100),
+		util.Prioritized(parser.NewThematicBreakParser(), 200),
+		util.Prioritized(shallow{parser.NewListParser()}, 300),
+		util.Prioritized(parser.NewListItemParser(), 400),
+		util.Prioritized(parser.NewCodeBlockParser(), 500),
+		util.Prioritized(parser.NewATXHeadingParser(), 600),
+		util.Prioritized(parser.NewFencedCodeBlockParser(), 700),
+		util.Prioritized(shallow{parser.NewBlockquoteParser()}, 800),
+		util.Prioritized(parser.NewParagraphParser(), 1000),
+	)
+	inlines := parser.WithInlineParsers(
+		util.Prioritized(parser.NewCodeSpanParser(), 100),
+		util.Prioritized(parser.NewLinkParser(), 200),
+		util.Prioritized(addresses{}, 400),
+		util.Prioritized(parser.NewEmphasisParser(), 500),
+		util.Prioritized(strikethrough{extension.NewStrikethroughParser()}, 500),
+	)
+
 	return goldmark.New(
-		goldmark.WithParser(parser.NewParser(
-			parser.WithBlockParsers(
-				util.Prioritized(parser.NewSetextHeadingParser(), 100),
-				util.Prioritized(parser.NewThematicBreakParser(), 200),
-				util.Prioritized(shallow{parser.NewListParser()}, 300),
-				util.Prioritized(parser.NewListItemParser(), 400),
-				util.Prioritized(parser.NewCodeBlockParser(), 500),
-				util.Prioritized(parser.NewATXHeadingParser(), 600),
-				util.Prioritized(parser.NewFencedCodeBlockParser(), 700),
-				util.Prioritized(shallow{parser.NewBlockquoteParser()}, 800),
-				util.Prioritized(parser.NewParagraphParser(), 1000),
-			),
-			parser.WithInlineParsers(
-				util.Prioritized(parser.NewCodeSpanParser(), 100),
-				util.Prioritized(parser.NewLinkParser(), 200),
-				util.Prioritized(addresses{}, 400),
-				util.Prioritized(parser.NewEmphasisParser(), 500),
-				util.Prioritized(strikethrough{extension.NewStrikethroughParser()}, 500),
-			),
-		)),
+		goldmark.WithParser(parser.NewParser(blocks, inlines)),
 		goldmark.WithRendererOptions(renderer.WithNodeRenderers(
 			util.Prioritized(nodes{}, 1),
 			util.Prioritized(extension.NewStrikethroughHTMLRenderer(), 500),
@@ -70,30 +70,32 @@ type strikethrough struct{ parser.InlineParser }
 // Parse implements parser.InlineParser.
 func (s strikethrough) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
 	line, segment := block.PeekLine()
-	if run := len(line) - len(bytes.TrimLeft(line, "~")); run != 2 {
+	run := len(line) - len(bytes.TrimLeft(line, "~"))
+	if run != 2 {
 		block.Advance(run)
 		return ast.NewTextSegment(segment.WithStop(segment.Start + run))
 	}
 	return s.InlineParser.Parse(parent, block, pc)
 }
 
-// nodes renders what goldmark would render with other attributes, or without its text.
+// nodes renders the nodes that goldmark would render with other attributes, or without their text.
 type nodes struct{}
 
 // RegisterFuncs implements renderer.NodeRenderer.
 func (nodes) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
-	reg.Register(ast.KindFencedCodeBlock, fencedCode)
-	reg.Register(ast.KindLink, link)
-	reg.Register(ast.KindImage, link)
-	reg.Register(ast.KindAutoLink, autoLink)
+	reg.Register(ast.KindFencedCodeBlock, renderFencedCode)
+	reg.Register(ast.KindLink, renderLink)
+	reg.Register(ast.KindImage, renderLink)
+	reg.Register(ast.KindAutoLink, renderAutoLink)
 }
 
-// fencedCode writes code, whose first line is the info of the fence: people write there, too.
-func fencedCode(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+// renderFencedCode writes code. Its first line is the info of the fence: people write there, too.
+func renderFencedCode(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		_, _ = w.WriteString("</code></pre>\n")
 		return ast.WalkContinue, nil
 	}
+
 	_, _ = w.WriteString("<pre><code>")
 	if info := node.(*ast.FencedCodeBlock).Info; info != nil {
 		html.DefaultWriter.RawWrite(w, info.Segment.Value(source))

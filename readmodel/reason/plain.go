@@ -3,7 +3,6 @@ package reason
 import (
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -16,33 +15,26 @@ const maxMarks = 2
 
 // Plain returns s, a text of a stranger, as it may be shown: in NFC, with at most two non-spacing
 // marks on a letter, and without bidirectional controls, which reorder the text around them.
-func Plain(s string) string { return withoutMarks(norm.NFC.String(s)) }
+func Plain(s string) string { return dropMarks(norm.NFC.String(s)) }
 
-// withoutMarks drops bidirectional controls, and marks beyond maxMarks.
-func withoutMarks(s string) string {
-	if isASCII(s) {
-		return s
-	}
+// dropMarks drops bidirectional controls, and marks beyond maxMarks.
+func dropMarks(s string) string {
+	const firstMark = 0x300
 	marks := 0
 	return strings.Map(func(r rune) rune {
-		switch {
-		case r < 0x300: // the first mark
-			marks = 0
-		case unicode.Is(unicode.Bidi_Control, r):
+		if r >= firstMark && unicode.Is(unicode.Bidi_Control, r) {
 			return -1
-		case !unicode.In(r, unicode.Mn, unicode.Me):
+		}
+		if r < firstMark || !unicode.In(r, unicode.Mn, unicode.Me) {
 			marks = 0
-		default:
-			if marks++; marks > maxMarks {
-				return -1
-			}
+			return r
+		}
+		marks++
+		if marks > maxMarks {
+			return -1
 		}
 		return r
 	}, s)
-}
-
-func isASCII(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
 // IsVisible reports whether s shows anything: a letter, a number, a punctuation mark or a symbol

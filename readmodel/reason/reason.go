@@ -4,15 +4,14 @@
 // goldmark does the parsing. Markup may change how a text looks, never which letters and digits are
 // read, nor where an address leads. reason_test.go tests these promises over generated Markdown:
 //
-//  1. The letters and digits of the text are those of the source, in order, without list numbers and
+//  1. The letters and digits of the text are those in the source, in order, without list numbers and
 //     titles of links. A character reference counts as its character.
 //  2. The text of a link is its address.
 //  3. The HTML has only the elements p, br, hr, h1 to h6, ul, ol (start), li, blockquote, pre, code,
 //     strong, em, del and a (href, rel), and only http, https and mailto addresses.
 //  4. Time is bounded, and so is the HTML (MaxHTML).
 //
-// The files: markdown.go configures goldmark, links.go decides what is a link, plain.go bounds the
-// marks on a letter.
+// Files: reason.go, markdown.go (goldmark's configuration), links.go, plain.go (marks on a letter).
 package reason
 
 import (
@@ -31,11 +30,11 @@ const (
 	maxGrowth = 4        // bytes of HTML for each byte of the reason
 	frameHTML = 16 << 10 // bytes of HTML more
 
-	// maxMarkers is how many markers of emphasis and links a reason may have (countMarkers). For each,
-	// goldmark may look at all before it.
+	// maxMarkers is how many markers of emphasis and links a reason may have. For each, goldmark may read
+	// all before it.
 	maxMarkers = 3000
 
-	// escapedByte is what a byte of a reason that is shown as it is may take: &amp;
+	// escapedByte is how many bytes a byte of a reason that is shown as it is may take: &amp;
 	escapedByte = 5
 )
 
@@ -51,7 +50,7 @@ type Renderer struct {
 // NewRenderer returns a Renderer.
 func NewRenderer() *Renderer { return &Renderer{md: newMarkdown()} }
 
-// lineEndings makes one of CommonMark's three.
+// lineEndings replaces CommonMark's other two by a line feed.
 var lineEndings = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 // HTML returns the HTML of a valid reason. If that is too long, or too much work, HTML returns the
@@ -59,31 +58,28 @@ var lineEndings = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 func (r *Renderer) HTML(reason string) string {
 	reason = lineEndings.Replace(Plain(reason))
 	if countMarkers(reason) > maxMarkers {
-		return escaped(reason)
+		return escape(reason)
 	}
 
 	r.out.Reset()
 	_ = r.md.Convert([]byte(reason+"\n"), &r.out) // to a buffer, so there is no error; without \n, ~~~x loses x
 	if r.out.Len() > maxGrowth*len(reason)+frameHTML {
-		return escaped(reason)
+		return escape(reason)
 	}
-	return withoutMarks(r.out.String()) // character references may have added some
+	return dropMarks(r.out.String()) // character references may have added some
 }
 
-func escaped(reason string) string { return "<p>" + stdhtml.EscapeString(reason) + "</p>\n" }
+func escape(reason string) string { return "<p>" + stdhtml.EscapeString(reason) + "</p>\n" }
 
-// countMarkers counts what may open or close emphasis or a link: each bracket, and each run of the same
-// other marker.
-func countMarkers(reason string) (n int) {
+// countMarkers returns the number of brackets, and of runs of characters that may be emphasis.
+func countMarkers(reason string) int {
+	n := strings.Count(reason, "[") + strings.Count(reason, "]")
+	last := byte(0)
 	for i := range len(reason) {
-		switch c := reason[i]; c {
-		case '[', ']':
+		if c := reason[i]; c != last && (c == '*' || c == '_' || c == '~') {
 			n++
-		case '*', '_', '~':
-			if i == 0 || reason[i-1] != c {
-				n++
-			}
 		}
+		last = reason[i]
 	}
 	return n
 }
@@ -95,14 +91,16 @@ func Text(rendered string) string {
 	var b strings.Builder
 	b.Grow(len(rendered))
 	for {
-		text, rest, tagged := strings.Cut(rendered, "<")
+		text, rest, isTagged := strings.Cut(rendered, "<")
 		b.WriteString(stdhtml.UnescapeString(text))
-		if !tagged {
+		if !isTagged {
 			return strings.TrimSpace(b.String())
 		}
+
 		var tag string
 		tag, rendered, _ = strings.Cut(rest, ">")
-		switch name, _, _ := strings.Cut(strings.TrimPrefix(tag, "/"), " "); name {
+		name, _, _ := strings.Cut(strings.TrimPrefix(tag, "/"), " ")
+		switch name {
 		case "a", "code", "del", "em", "strong": // no new line begins
 		default:
 			b.WriteByte(' ')

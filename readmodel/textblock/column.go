@@ -24,7 +24,8 @@ func (c *column) add(text string) {
 
 // close is called after the last add.
 func (c *column) close() {
-	c.text, c.starts = slices.Clip(c.text), slices.Clip(c.starts)
+	c.text = slices.Clip(c.text)
+	c.starts = slices.Clip(c.starts)
 	c.sieve.fill(c.text)
 }
 
@@ -34,12 +35,14 @@ func (c *column) find(piece []byte, f func(n int)) {
 	if !c.sieve.mayHold(piece) {
 		return
 	}
-	for at, n := 0, 0; n < len(c.starts); {
-		i := bytes.Index(c.text[at:], piece)
+
+	pos := 0
+	for n := 0; n < len(c.starts); {
+		i := bytes.Index(c.text[pos:], piece)
 		if i < 0 {
 			return
 		}
-		inside := uint32(at + i + len(piece) - 1) // of the text, also if piece begins with a line feed
+		inside := uint32(pos + i + len(piece) - 1) // of the text, also if piece begins with a line feed
 		if len(piece) > 1 && piece[len(piece)-1] == '\n' {
 			inside--
 		}
@@ -53,8 +56,9 @@ func (c *column) find(piece []byte, f func(n int)) {
 		n += sort.Search(len(near), func(i int) bool { return near[i] > inside }) - 1
 		f(n)
 
-		if n++; n < len(c.starts) {
-			at = int(c.starts[n]) - 1
+		n++
+		if n < len(c.starts) {
+			pos = int(c.starts[n]) - 1
 		}
 	}
 }
@@ -71,29 +75,21 @@ const (
 	sieveBits = 19
 )
 
-// windowBit returns the bit of the first bytes of b, which has at least eight.
+// windowBit returns the bit of the first bytes of b, which has at least window.
 func windowBit(b []byte) uint32 {
-	return uint32((binary.LittleEndian.Uint64(b) & (1<<(8*window) - 1)) * 0x9e3779b97f4a7c15 >> (64 - sieveBits))
+	var room [8]byte
+	copy(room[:window], b)
+	return uint32(binary.LittleEndian.Uint64(room[:]) * 0x9e3779b97f4a7c15 >> (64 - sieveBits))
 }
 
 func (s *sieve) fill(text []byte) {
 	s.bits = make([]uint64, 1<<sieveBits/64)
-	set := func(b []byte) {
-		bit := windowBit(b)
-		s.bits[bit/64] |= 1 << (bit % 64)
-	}
-	for at, b := range text {
+	for i, b := range text {
 		s.bytes[b] = true
-		if at+8 <= len(text) {
-			set(text[at:])
+		if i+window <= len(text) {
+			bit := windowBit(text[i:])
+			s.bits[bit/64] |= 1 << (bit % 64)
 		}
-	}
-
-	// The last windows have no eight bytes.
-	for at := max(0, len(text)-7); at+window <= len(text); at++ {
-		var room [8]byte
-		copy(room[:], text[at:])
-		set(room[:])
 	}
 }
 
@@ -103,10 +99,8 @@ func (s *sieve) mayHold(piece []byte) bool {
 			return false
 		}
 	}
-	for at := 0; at+window <= len(piece); at++ {
-		var room [8]byte
-		copy(room[:], piece[at:])
-		if bit := windowBit(room[:]); s.bits[bit/64]>>(bit%64)&1 == 0 {
+	for i := range max(0, len(piece)-window+1) {
+		if bit := windowBit(piece[i:]); s.bits[bit/64]>>(bit%64)&1 == 0 {
 			return false
 		}
 	}

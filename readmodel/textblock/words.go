@@ -10,22 +10,23 @@ import (
 type words struct {
 	column                 // the different words
 	lists    []uint16      // the rows of the rarer words, word by word
-	ends     []uint32      // by word: where its rows end in lists
+	ends     []uint32      // by word: the end of its rows in lists
 	frequent map[int]*Rows // by word: the rows of the others
 }
 
-// having adds the rows that have a word which contains piece.
-func (w *words) having(piece string, found *Rows) {
+// findRows adds the rows that have a word which contains piece.
+func (w *words) findRows(piece string, found *Rows) {
 	w.find([]byte(piece), func(n int) {
 		if rows := w.frequent[n]; rows != nil {
 			found.Or(rows)
 			return
 		}
-		from := uint32(0)
+
+		start := uint32(0)
 		if n > 0 {
-			from = w.ends[n-1]
+			start = w.ends[n-1]
 		}
-		for _, row := range w.lists[from:w.ends[n]] {
+		for _, row := range w.lists[start:w.ends[n]] {
 			found.Add(int(row))
 		}
 	})
@@ -47,7 +48,8 @@ func (p *poster) post(word string, row int) {
 	n, isKnown := p.numbers[word]
 	if !isKnown {
 		n = len(p.rows)
-		p.numbers[word], p.rows = n, append(p.rows, nil)
+		p.numbers[word] = n
+		p.rows = append(p.rows, nil)
 		p.into.add(word)
 	}
 	if rows := p.rows[n]; len(rows) == 0 || rows[len(rows)-1] != uint16(row) {
@@ -69,7 +71,9 @@ func (p *poster) close() {
 		}
 		w.ends = append(w.ends, uint32(len(w.lists)))
 	}
-	w.lists, w.ends = slices.Clip(w.lists), slices.Clip(w.ends)
+
+	w.lists = slices.Clip(w.lists)
+	w.ends = slices.Clip(w.ends)
 	w.column.close()
 }
 
@@ -79,7 +83,7 @@ func postReason(reason string, row int, words, boundaries *poster) {
 	for i, word := range strings.Split(reason, " ") {
 		words.post(word, row)
 		if i > 0 {
-			boundaries.post(boundary(last, word), row)
+			boundaries.post(boundaryOf(last, word), row)
 		}
 		last = word
 	}
@@ -88,42 +92,43 @@ func postReason(reason string, row int, words, boundaries *poster) {
 // reach is the number of characters that a boundary has on either side of the space.
 const reach = 2
 
-// boundary returns the end of one word, a space, and the start of the next one.
-func boundary(left, right string) string {
-	from := len(left)
-	for n := 0; n < reach && from > 0; n++ {
-		_, size := utf8.DecodeLastRuneInString(left[:from])
-		from -= size
+// boundaryOf returns the end of one word, a space, and the start of the next one.
+func boundaryOf(left, right string) string {
+	start := len(left)
+	for n := 0; n < reach && start > 0; n++ {
+		_, size := utf8.DecodeLastRuneInString(left[:start])
+		start -= size
 	}
-	to := 0
-	for n := 0; n < reach && to < len(right); n++ {
-		_, size := utf8.DecodeRuneInString(right[to:])
-		to += size
+	end := 0
+	for n := 0; n < reach && end < len(right); n++ {
+		_, size := utf8.DecodeRuneInString(right[end:])
+		end += size
 	}
-	return left[from:] + " " + right[:to]
+	return left[start:] + " " + right[:end]
 }
 
-// reasons returns the rows of the part whose reason may contain the needle; isSure means that they all do.
-func (p *part) reasons(needle string) (maybe *Rows, isSure bool) {
+// findReasons returns the rows of the part that have a reason which may contain the needle; isSure means
+// that all of them do.
+func (p *part) findReasons(needle string) (maybe *Rows, isSure bool) {
 	maybe = &Rows{}
 	pieces := strings.Split(needle, " ")
 	if len(pieces) == 1 {
-		p.words.having(needle, maybe)
+		p.words.findRows(needle, maybe)
 		return maybe, true
 	}
 
-	// What lies around each space of the needle is in the reason.
-	p.boundaries.having(boundary(pieces[0], pieces[1]), maybe)
-	also := func(in *words, piece string) {
+	// The reason has the characters around each space of the needle.
+	p.boundaries.findRows(boundaryOf(pieces[0], pieces[1]), maybe)
+	narrow := func(in *words, piece string) {
 		var rows Rows
-		in.having(piece, &rows)
+		in.findRows(piece, &rows)
 		maybe.And(&rows)
 	}
 	for i := 1; i+1 < len(pieces); i++ {
-		also(&p.boundaries, boundary(pieces[i], pieces[i+1]))
+		narrow(&p.boundaries, boundaryOf(pieces[i], pieces[i+1]))
 	}
 
-	// So is each of its words: the first one ends a word there, and the last one starts one.
+	// It has each word of the needle: the first one ends a word there, and the last one starts one.
 	for i, piece := range pieces {
 		if i > 0 {
 			piece = "\n" + piece
@@ -132,7 +137,7 @@ func (p *part) reasons(needle string) (maybe *Rows, isSure bool) {
 			piece += "\n"
 		}
 		if len(piece) > reach+1 {
-			also(&p.words, piece)
+			narrow(&p.words, piece)
 		}
 	}
 	return maybe, false
