@@ -1,8 +1,7 @@
 package readmodel
 
 import (
-	"crypto/sha256"
-	"strconv"
+	"fmt"
 
 	"github.com/tidwall/btree"
 
@@ -33,9 +32,8 @@ func (f Feed) Digest() Digest { return f.digest }
 // Tag returns a tag of the feed, 32 hexadecimal digits. It changes with every sequence, since pages name
 // the last one.
 func (f Feed) Tag() string {
-	var last Digest
-	last.set(f.sequence, f.LastChange())
-	return contentTag("changes "+strconv.Itoa(f.rows.Len())+" "+f.epoch, f.digest, last)
+	kind := fmt.Sprint("changes ", f.rows.Len(), " ", f.sequence, " ", f.LastChange(), " ", f.epoch)
+	return contentTag(kind, f.digest)
 }
 
 // Change is the last change of an entry.
@@ -96,9 +94,4 @@ func (r *Row) feedText() string {
 
 // feedDigest returns the hash of a shown row that the feed's digest includes. Clients compute the
 // same.
-func (r *Row) feedDigest() Digest {
-	var room [2048]byte
-	b := append(append(room[:0], r.List()...), '\n')
-	sum := sha256.Sum256(append(b, r.JSON()...))
-	return Digest(sum[:len(Digest{})])
-}
+func (r *Row) feedDigest() Digest { return hashNamed(string(r.List()), r.json) }

@@ -69,6 +69,17 @@ type Page struct {
 // Risk.
 type Totals struct{ All, Verified, Risk int }
 
+func (t *Totals) under(s Status) int {
+	switch s {
+	case StatusVerified:
+		return t.Verified
+	case StatusRisk:
+		return t.Risk
+	default:
+		return t.All
+	}
+}
+
 // List returns one page of a list. Its only error is ctx's: a search stops when its client has
 // disconnected.
 func (v *View) List(ctx context.Context, q ListQuery) (p Page, err error) {
@@ -82,19 +93,21 @@ func (v *View) List(ctx context.Context, q ListQuery) (p Page, err error) {
 		rows := v.rowsWithID(&q)
 		counts = countFilters(rows)
 		p.Rows = l.sortedPage(rows, &q)
-	} else if q.Search != "" {
-		found, err := l.findText(ctx, fold(q.Search))
-		if err != nil {
+	}
+
+	var found bitset // nil: all rows
+	if q.ID == "" && q.Search != "" {
+		if found, err = l.findText(ctx, fold(q.Search)); err != nil {
 			return p, err
 		}
 		counts = l.countMatches(found)
-		p.Rows = l.matchesPage(found, counts.count(q.Status, q.Proofs), &q)
-	} else {
-		p.Rows = l.orderedPage(nil, counts.count(q.Status, q.Proofs), &q)
 	}
 
-	p.Totals = Totals{counts.count(StatusAll, q.Proofs), counts.count(StatusVerified, q.Proofs), counts.count(StatusRisk, q.Proofs)}
-	p.Total = counts.count(q.Status, q.Proofs)
+	p.Totals = counts.totals(q.Proofs)
+	p.Total = p.Totals.under(q.Status)
+	if q.ID == "" {
+		p.Rows = l.page(found, p.Total, &q)
+	}
 	p.HasMore = q.Skip+len(p.Rows) < p.Total
 	return p, nil
 }
@@ -112,14 +125,19 @@ func (v *View) rowsWithID(q *ListQuery) (rows []*Row) {
 // filterCounts counts rows by filterBits: a total under any filter is a sum of some.
 type filterCounts [bitShown << 1]int32
 
-// count returns how many of the rows pass the filters.
-func (c *filterCounts) count(s Status, p Proofs) (total int) {
+func (c *filterCounts) totals(p Proofs) (t Totals) {
 	for f, n := range c {
-		if n != 0 && filterBits(f).match(s, p) {
-			total += int(n)
+		if n == 0 || !filterBits(f).match(StatusAll, p) {
+			continue
+		}
+		t.All += int(n)
+		if filterBits(f)&bitVerified != 0 {
+			t.Verified += int(n)
+		} else {
+			t.Risk += int(n)
 		}
 	}
-	return total
+	return t
 }
 
 func countFilters(rows []*Row) *filterCounts {
@@ -137,31 +155,28 @@ func (l *list) countMatches(found bitset) *filterCounts {
 	return &c
 }
 
-// matchesPage returns the page of q among the rows in found, of which total pass q's filters. If these
-// are many, it walks the order until the page is full; if they are few, it sorts them.
-func (l *list) matchesPage(found bitset, total int, q *ListQuery) []*Row {
+// page returns the page of q among the rows in found, or all if that is nil. total of them pass q's
+// filters. If these are many, it walks the order until the page is full; if they are few, it sorts them.
+func (l *list) page(found bitset, total int, q *ListQuery) []*Row {
 	n := min(q.Limit, total-q.Skip)
 	if n <= 0 {
 		return nil
 	}
-
-	// Sorting a row costs about forty times as much as walking past one.
 	steps := (q.Skip + n) * l.orders[byTime].Len() / total
-	if steps < 40*total {
+	if found == nil || steps < sortCost*total {
 		return l.orderedPage(found, total, q)
 	}
+
 	rows := make([]*Row, 0, total)
 	found.each(func(slot uint32) { rows = append(rows, l.rows.get(slot)) })
 	return l.sortedPage(rows, q)
 }
 
-// orderedPage walks q's order to its page, among the rows in found, or all if that is nil. total of them
-// pass q's filters.
+// sortCost is how many rows of an order can be passed in the time that it takes to sort one.
+const sortCost = 40
+
+// orderedPage walks q's order to its page.
 func (l *list) orderedPage(found bitset, total int, q *ListQuery) []*Row {
-	n := min(q.Limit, total-q.Skip)
-	if n <= 0 {
-		return nil
-	}
 	o, descending := q.Sort.order()
 	start := 0
 	skip := q.Skip
@@ -170,7 +185,8 @@ func (l *list) orderedPage(found bitset, total int, q *ListQuery) []*Row {
 		skip = 0
 	}
 
-	rows := make([]*Row, 0, n)
+	size := min(q.Limit, total-q.Skip)
+	rows := make([]*Row, 0, size)
 	eachFrom(l.orders[o], start, descending, func(it item) bool {
 		if !it.class.match(q.Status, q.Proofs) || found != nil && !found.has(it.slot) {
 			return true
@@ -180,7 +196,7 @@ func (l *list) orderedPage(found bitset, total int, q *ListQuery) []*Row {
 			return true
 		}
 		rows = append(rows, it.row)
-		return len(rows) < n
+		return len(rows) < size
 	})
 	return rows
 }

@@ -107,12 +107,9 @@ func rangeLines(most int) int {
 
 // find yields the rows that have exactly this chat id.
 func (x *Ranges) find(id string) iter.Seq[*Row] {
+	matching := x.rows.find(chatKey(id))
 	return func(yield func(*Row) bool) {
-		for r := range x.rows.find(chatKey(id)) {
-			if r.chat == id && !yield(r) {
-				return
-			}
-		}
+		matching(func(r *Row) bool { return r.chat != id || yield(r) })
 	}
 }
 
@@ -122,8 +119,7 @@ func (x *Ranges) NumLines() int { return x.lines }
 // Tag returns a tag of the text that Append appends, 32 hexadecimal digits. Like ListTag it is equal
 // wherever the content is equal.
 func (x *Ranges) Tag(number int) string {
-	sum := sha256.Sum256(x.Append(nil, number))
-	return contentTag("range", Digest(sum[:len(Digest{})]))
+	return contentTag("range", hashNamed("", string(x.Append(nil, number))))
 }
 
 // Append appends the lines of a range, from 0 to NumRanges-1, in order: one for each shown chat id, and

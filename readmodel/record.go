@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
+	"fmt"
 	"math/bits"
 	"strconv"
 	"strings"
@@ -27,7 +27,7 @@ type Record struct {
 }
 
 // Digest returns r's part of a model's digest.
-func (r Record) Digest() Digest { return Digest(r.hash) }
+func (r Record) Digest() Digest { return newDigest(r.hash) }
 
 // rank returns the rank of r among the states of its subject.
 func (r *Record) rank() events.Rank {
@@ -58,52 +58,46 @@ func listIndex(l events.List) int {
 // Digest identifies a content. It is the sum, modulo 2^128, of a hash for each subject that has a
 // state. It does not depend on the order of events, on rendering or on sequences. So two models of
 // the same content have the same digest, however they were built.
-type Digest [16]byte
+type Digest struct{ high, low uint64 }
 
 // StateDigest returns the digest of d.
-func StateDigest(d events.Data) Digest { return Digest(events.RankOf(d).Hash) }
+func StateDigest(d events.Data) Digest { return newDigest(events.RankOf(d).Hash) }
+
+func newDigest(hash events.Hash) Digest {
+	return Digest{binary.BigEndian.Uint64(hash[:8]), binary.BigEndian.Uint64(hash[8:])}
+}
 
 // String returns d in 32 hexadecimal digits.
-func (d Digest) String() string { return hex.EncodeToString(d[:]) }
+func (d Digest) String() string { return fmt.Sprintf("%016x%016x", d.high, d.low) }
 
 // Add adds o, the digest of a content that has no subject in common with d's.
 func (d *Digest) Add(o Digest) {
-	lo, carry := bits.Add64(d.low(), o.low(), 0)
-	hi, _ := bits.Add64(d.high(), o.high(), carry)
-	d.set(hi, lo)
+	low, carry := bits.Add64(d.low, o.low, 0)
+	d.low = low
+	d.high += o.high + carry
 }
 
 // sub subtracts o, which was added before.
 func (d *Digest) sub(o Digest) {
-	lo, borrow := bits.Sub64(d.low(), o.low(), 0)
-	hi, _ := bits.Sub64(d.high(), o.high(), borrow)
-	d.set(hi, lo)
-}
-
-func (d *Digest) high() uint64 { return binary.BigEndian.Uint64(d[:8]) }
-func (d *Digest) low() uint64  { return binary.BigEndian.Uint64(d[8:]) }
-
-func (d *Digest) set(hi, lo uint64) {
-	binary.BigEndian.PutUint64(d[:8], hi)
-	binary.BigEndian.PutUint64(d[8:], lo)
+	low, borrow := bits.Sub64(d.low, o.low, 0)
+	d.low = low
+	d.high -= o.high + borrow
 }
 
 // contentDigest returns the digest of canonical data without its revision, which is its last member.
 func contentDigest(k events.Subject, canonical []byte) Digest {
-	return hashContent(k, canonical[:bytes.LastIndexByte(canonical, ',')])
+	return hashNamed(k.String(), string(canonical[:bytes.LastIndexByte(canonical, ',')]))
 }
 
 // viewsDigest returns the digest of a view total without its revision.
 func viewsDigest(k events.Subject, views int64) Digest {
-	var room [20]byte
-	return hashContent(k, strconv.AppendInt(room[:0], views, 10))
+	return hashNamed(k.String(), strconv.FormatInt(views, 10))
 }
 
-// hashContent hashes the name of a subject, a newline (which no subject has), and its content. The hash
-// is cryptographic, so that no author of an entry can choose its digest.
-func hashContent(k events.Subject, content []byte) Digest {
-	var room [1024]byte
-	b := append(append(room[:0], k.String()...), '\n')
-	sum := sha256.Sum256(append(b, content...))
-	return Digest(sum[:len(Digest{})])
+// hashNamed hashes a name, a line feed (which no name has), and a content. The hash is cryptographic, so
+// that no author of an entry can choose its digest.
+func hashNamed(name, content string) Digest {
+	var room [2048]byte
+	sum := sha256.Sum256(append(append(append(room[:0], name...), '\n'), content...))
+	return newDigest(events.Hash(sum[:len(events.Hash{})]))
 }

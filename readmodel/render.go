@@ -1,7 +1,6 @@
 package readmodel
 
 import (
-	"bytes"
 	"strings"
 	"unicode"
 
@@ -21,13 +20,14 @@ import (
 // arguments (promise 1).
 type Renderer struct {
 	reasons *reason.Renderer
-	polish  *polish
-	scratch []byte // of newRow
+	polish  *collate.Collator // ignores case
+	key     collate.Buffer
+	json    []byte
 }
 
 // NewRenderer makes a Renderer. It takes a millisecond, so reuse it.
 func NewRenderer() *Renderer {
-	return &Renderer{reasons: reason.NewRenderer(), polish: newPolish()}
+	return &Renderer{reasons: reason.NewRenderer(), polish: collate.New(language.Polish, collate.IgnoreCase)}
 }
 
 // Render makes the record of the event data d at stream sequence seq. d must be valid, as
@@ -35,18 +35,12 @@ func NewRenderer() *Renderer {
 func (r *Renderer) Render(seq uint64, d events.Data) Record {
 	canonical := events.AppendData(nil, d)
 	rec := Record{Subject: d.Subject(), Sequence: seq, Revision: events.Revision(d), hash: events.HashJSON(canonical)}
+
 	switch d := d.(type) {
 	case events.Entry:
-		html := r.reasons.HTML(d.Reason)
-		rec.row, r.scratch = newRow(r.scratch[:0], &d, &rec, &rendering{
-			descHTML:  html,
-			collation: r.polish.sortKey(d.Name),
-			name:      fold(d.Name),
-			chat:      fold(d.ChatID),
-			reason:    fold(reason.Text(html)),
-			keys:      lookalike.KeysOf(d.Name),
-			digest:    contentDigest(rec.Subject, canonical),
-		})
+		rec.row = r.renderEntry(&d)
+		rec.row.hash = rec.hash
+		rec.row.digest = contentDigest(rec.Subject, canonical)
 	case events.Views:
 		rec.views = d.Views
 		rec.digest = viewsDigest(rec.Subject, d.Views)
@@ -56,6 +50,34 @@ func (r *Renderer) Render(seq uint64, d events.Data) Record {
 		rec.Removed = true
 	}
 	return rec
+}
+
+func (r *Renderer) renderEntry(e *events.Entry) *Row {
+	html := r.reasons.HTML(e.Reason)
+	name := fold(e.Name)
+	chat := fold(e.ChatID)
+	r.key.Reset()
+	collation := r.polish.KeyFromString(&r.key, norm.NFC.String(e.Name)) // canonically equal names tie
+	r.json = appendPublic(r.json[:0], e, html)
+
+	row := &Row{
+		json: string(r.json), collation: string(collation), text: name + "\n" + chat + "\n" + fold(reason.Text(html)),
+		keys: lookalike.KeysOf(e.Name), reported: e.ReportedAt.UnixNano(), chatKey: chatKey(e.ChatID),
+		revision: e.Revision, list: uint8(listIndex(e.List)), filter: filterOf(e),
+	}
+	row.id = row.json[len(jsonStart):][:len(e.EntryID)]
+	row.chat = row.json[strings.Index(row.json, jsonChat)+len(jsonChat):][:len(e.ChatID)]
+	row.folded = row.text[:len(name)]
+	row.names = row.text[:len(name)+1+len(chat)]
+
+	// Most keys equal the folded name: share its memory.
+	if row.keys.Shape == name {
+		row.keys.Shape = row.folded
+	}
+	if row.keys.Folded == row.keys.Shape {
+		row.keys.Folded = row.keys.Shape
+	}
+	return row
 }
 
 // fold returns the form in which texts are compared (httpapi/CONTRACT.md#search): NFKC, full
@@ -78,46 +100,4 @@ func joinSpaces(s string) string {
 		}
 		return ' '
 	}, s)
-}
-
-// polish makes sort keys of the Polish alphabet (httpapi/CONTRACT.md#sorting). One goroutine at a time
-// may use it.
-//
-// The collator's tables are from Unicode 6.2 and sort newer characters after every alphabet. That is
-// right for letters of new scripts, but names are full of emoji: 🤣 (Unicode 9) would come after ż, and
-// 😀 before a. So new symbols sort as the last of the old ones, before the digits.
-type polish struct {
-	collator *collate.Collator
-	buffer   collate.Buffer
-	unknown  []byte // the key of the first code point unknown to the collator
-}
-
-func newPolish() *polish {
-	// Plain Polish would distinguish upper from lower case.
-	p := &polish{collator: collate.New(language.Polish, collate.IgnoreCase)}
-	p.unknown = bytes.Clone(p.rawKey("\u0378")) // unassigned
-	return p
-}
-
-// sortKey returns the sort key of name, which is valid until the next call. Canonically equal names
-// have equal keys.
-func (p *polish) sortKey(name string) []byte {
-	const lastSymbol = '\U0001F640'
-	return p.rawKey(strings.Map(func(r rune) rune {
-		if p.isNewSymbol(r) {
-			return lastSymbol
-		}
-		return r
-	}, norm.NFC.String(name)))
-}
-
-func (p *polish) rawKey(name string) []byte {
-	p.buffer.Reset()
-	return p.collator.KeyFromString(&p.buffer, name)
-}
-
-// isNewSymbol reports whether r is a symbol unknown to the collator. A symbol sorted among letters,
-// as ™ among tm, is known.
-func (p *polish) isNewSymbol(r rune) bool {
-	return r > unicode.MaxLatin1 && unicode.IsSymbol(r) && bytes.Compare(p.rawKey(string(r)), p.unknown) > 0
 }

@@ -14,11 +14,10 @@ import (
 	"example.org/registry/readmodel/reason"
 )
 
-// Row is one entry, encoded once per change. It never changes; any goroutine may read it. All its texts
-// are parts of one string.
+// Row is one entry, encoded once per change. It never changes; any goroutine may read it.
 type Row struct {
 	json      string // as lists and checks show it
-	id, chat  string // chat: the chat id
+	id, chat  string // of json: the entry id, and the chat id
 	collation string
 	// text is folded name, chat id and reason, each after a newline but the first. No folded text
 	// has one, so no search matches across two.
@@ -48,12 +47,12 @@ func (r *Row) ID() string { return r.id }
 func (r *Row) ChatID() string { return r.chat }
 
 // Name returns the name of the entry.
-func (r *Row) Name() string { return r.between(`,"name":`, `,"id":"`) }
+func (r *Row) Name() string { return r.between(`,"name":`, jsonChat) }
 
 // ReportID returns the number of the report.
 func (r *Row) ReportID() string {
-	last := strings.LastIndex(r.json, `,"reportId":"`) + len(`,"reportId":`)
-	return unquote(r.json[last : len(r.json)-1])
+	start := strings.LastIndex(r.json, `,"reportId":`) + len(`,"reportId":`)
+	return unquote(r.json[start : len(r.json)-1])
 }
 
 // Text returns the texts in which ranked search finds a Match: the name, and the reason as a visitor
@@ -128,67 +127,11 @@ func (r *Row) Public() (PublicEntry, error) {
 	return p, nil
 }
 
-// rendering is a Renderer's result for an entry.
-type rendering struct {
-	descHTML  string
-	collation []byte
-	name      string // folded, as the next two
-	chat      string
-	reason    string
-	keys      lookalike.Keys // of the name
-	digest    Digest
-}
-
-// newRow makes a row. It copies the row's texts out of b, which it returns for the next row: separate
-// temporary strings would have the sizes of long-lived ones, and fragment the memory.
-func newRow(b []byte, e *events.Entry, rec *Record, from *rendering) (*Row, []byte) {
-	r := &Row{
-		reported: e.ReportedAt.UnixNano(), chatKey: chatKey(e.ChatID), revision: e.Revision, digest: from.digest, hash: rec.hash,
-		list: uint8(listIndex(e.List)), filter: filterOf(e),
-	}
-
-	// Most keys equal the folded name.
-	shape := from.keys.Shape
-	if shape == from.name {
-		shape = ""
-	}
-	folded := from.keys.Folded
-	if folded == from.keys.Shape {
-		folded = ""
-	}
-
-	// Write all texts one after the other, and cut them out of one string.
-	b = append(append(b, e.ChatID...), from.collation...)
-	b = append(append(b, from.name...), '\n')
-	b = append(append(b, from.chat...), '\n')
-	b = append(append(append(b, from.reason...), shape...), folded...)
-	b = appendPublic(b, e, from.descHTML)
-	rest := string(b)
-	cut := func(size int) string {
-		text := rest[:size]
-		rest = rest[size:]
-		return text
-	}
-	r.chat = cut(len(e.ChatID))
-	r.collation = cut(len(from.collation))
-	r.text = cut(len(from.name) + len(from.chat) + len(from.reason) + 2)
-	r.folded = r.text[:len(from.name)]
-	r.names = r.text[:len(from.name)+1+len(from.chat)]
-	r.keys = lookalike.Keys{Shape: cut(len(shape)), Folded: cut(len(folded))}
-	r.json = rest
-	r.id = rest[len(jsonStart):][:len(e.EntryID)]
-
-	if from.keys.Shape == from.name {
-		r.keys.Shape = r.folded
-	}
-	if from.keys.Folded == from.keys.Shape {
-		r.keys.Folded = r.keys.Shape
-	}
-	return r, b
-}
-
-// jsonStart precedes the entry id in the public JSON.
-const jsonStart = `{"_id":"`
+// The parts of the public JSON before the entry id, and before the chat id.
+const (
+	jsonStart = `{"_id":"`
+	jsonChat  = `,"id":"`
+)
 
 // appendPublic appends the seven members of an entry's public JSON, in the order of
 // httpapi/CONTRACT.md#lists.

@@ -130,7 +130,7 @@ func (s *state) apply(r *Record) (winner *known) {
 	}
 
 	if current.Revision > 0 {
-		s.digest.sub(Digest(current.Hash))
+		s.digest.sub(newDigest(current.Hash))
 	} else {
 		s.subjects++
 	}

@@ -2,8 +2,8 @@ package readmodel
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 
 	"example.org/registry/events"
 )
@@ -25,7 +25,7 @@ func (v *View) Digest() Digest { return v.digest }
 
 // NumEntries returns how many entries the list shows without a filter.
 func (v *View) NumEntries(l events.List) int {
-	return v.list(l).counts.count(StatusAll, ProofsAll)
+	return v.list(l).counts.totals(ProofsAll).All
 }
 
 // Total returns how many entries all lists show.
@@ -103,10 +103,6 @@ const AnswerVersion = 4
 
 // contentTag hashes the inputs of a response: its kind and the content.
 func contentTag(kind string, digests ...Digest) string {
-	b := binary.BigEndian.AppendUint32([]byte(kind+"\n"), AnswerVersion)
-	for _, d := range digests {
-		b = append(b, d[:]...)
-	}
-	sum := sha256.Sum256(b)
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s\n%v", AnswerVersion, kind, digests))
 	return hex.EncodeToString(sum[:16])
 }

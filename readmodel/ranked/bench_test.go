@@ -14,7 +14,6 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/readmodel"
-	"example.org/registry/readmodel/benchtext"
 )
 
 // BenchmarkRanked builds one index for each size, and asks it: -bench 'Ranked/n=100000$'.
@@ -22,7 +21,7 @@ func BenchmarkRanked(b *testing.B) {
 	for _, n := range []int{100_000, 1_000_000} {
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
 			r, texts := filled(b, n)
-			began, cpu := time.Now(), benchtext.CPUTime()
+			began, cpu := time.Now(), eventstest.CPUTime()
 			r.start()
 			defer func() { r.stop() }()
 			for r.engine.index.Load() == nil {
@@ -31,7 +30,7 @@ func BenchmarkRanked(b *testing.B) {
 			took := time.Since(began)
 			b.Run("Build", func(b *testing.B) {
 				b.ReportMetric(float64(n)/took.Seconds(), "entries/s")
-				b.ReportMetric(float64((benchtext.CPUTime()-cpu).Microseconds())/float64(n), "cpu-µs/entry")
+				b.ReportMetric(float64((eventstest.CPUTime()-cpu).Microseconds())/float64(n), "cpu-µs/entry")
 				b.ReportMetric(float64(diskBytes(r.dir))/float64(n), "disk-B/entry")
 			})
 			b.Run("Reopen", func(b *testing.B) {
@@ -65,9 +64,9 @@ func BenchmarkRanked(b *testing.B) {
 }
 
 // filled is a registry of n entries of realistic texts.
-func filled(b testing.TB, n int) (*registry, *benchtext.Texts) {
+func filled(b testing.TB, n int) (*registry, *eventstest.Texts) {
 	r := newRegistry(b, b.TempDir())
-	texts := benchtext.New(rand.New(rand.NewPCG(1, 2)))
+	texts := eventstest.NewTexts(rand.New(rand.NewPCG(1, 2)))
 	r.model.BeginBulk()
 	for i := range n {
 		r.apply(events.Entry{Revision: 1, List: events.Lists()[min(i%20/8, 2)], EntryID: fmt.Sprintf("%024x", i*2654435761), ChatID: fmt.Sprintf("9%017d", i*7919),
@@ -79,7 +78,7 @@ func filled(b testing.TB, n int) (*registry, *benchtext.Texts) {
 
 // ask reports percentiles of the time of an answer with its page of 20, and its CPU time.
 func (r *registry) ask(b *testing.B, question func() string) {
-	v, cpu := r.model.View(), benchtext.CPUTime()
+	v, cpu := r.model.View(), eventstest.CPUTime()
 	var took []time.Duration
 	for b.Loop() {
 		began := time.Now()
@@ -88,7 +87,7 @@ func (r *registry) ask(b *testing.B, question func() string) {
 		}
 		took = append(took, time.Since(began))
 	}
-	b.ReportMetric(float64((benchtext.CPUTime()-cpu).Microseconds())/1000/float64(len(took)), "cpu-ms")
+	b.ReportMetric(float64((eventstest.CPUTime()-cpu).Microseconds())/1000/float64(len(took)), "cpu-ms")
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")

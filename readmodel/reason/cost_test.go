@@ -7,7 +7,6 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
-	"example.org/registry/readmodel/benchtext"
 )
 
 // maxTime bounds the CPU time of a reason (events/CONTRACT.md#mapping).
@@ -41,9 +40,9 @@ func holdTime(t *testing.T, r *Renderer, reason string) {
 	t.Helper()
 	least := time.Hour
 	for range 10 {
-		begun := benchtext.CPUTime()
+		begun := eventstest.CPUTime()
 		r.HTML(reason)
-		if least = min(least, benchtext.CPUTime()-begun); least <= maxTime {
+		if least = min(least, eventstest.CPUTime()-begun); least <= maxTime {
 			return
 		}
 	}
@@ -70,11 +69,11 @@ func BenchmarkHostile(b *testing.B) {
 	r := NewRenderer()
 	for _, reason := range knownHostiles() {
 		b.Run(strings.Join(strings.Fields(reason[:6]+"~"+reason[len(reason)-6:]), "."), func(b *testing.B) {
-			start := benchtext.CPUTime()
+			start := eventstest.CPUTime()
 			for b.Loop() {
 				r.HTML(reason)
 			}
-			b.ReportMetric(float64(benchtext.CPUTime()-start)/float64(b.N)/1e6, "cpu-ms/op")
+			b.ReportMetric(float64(eventstest.CPUTime()-start)/float64(b.N)/1e6, "cpu-ms/op")
 		})
 	}
 }

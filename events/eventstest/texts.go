@@ -1,7 +1,4 @@
-// Package benchtext makes the texts that the benchmarks of readmodel and ranked measure with, so
-// that both measure the same: words in a realistic distribution. It also reads the process's CPU
-// time. Only tests import it.
-package benchtext
+package eventstest
 
 import (
 	"fmt"
@@ -11,19 +8,19 @@ import (
 	"time"
 )
 
-// vocabulary is the number of different words.
+// vocabulary is the number of different words of Texts.
 const vocabulary = 8000
 
-// Texts makes names and reasons. Sources of the same randomness give the same texts. One goroutine
-// at a time may use it.
+// Texts makes the names and reasons that benchmarks measure with: words in a realistic distribution.
+// Sources of the same randomness give the same texts. One goroutine at a time may use it.
 type Texts struct {
 	*rand.Rand
 	words []string
 	often *rand.Zipf
 }
 
-// New makes the vocabulary. The first word is in two of five reasons, most others in few.
-func New(r *rand.Rand) *Texts {
+// NewTexts makes the vocabulary. The first word is in two of five reasons, most others in few.
+func NewTexts(r *rand.Rand) *Texts {
 	t := &Texts{Rand: r, words: strings.Fields("oszust konto nitro discord kupujący paysafecard serwer zł phishing token przelew")}
 	for len(t.words) < vocabulary {
 		t.words = append(t.words, t.word())
@@ -34,10 +31,10 @@ func New(r *rand.Rand) *Texts {
 
 // word returns two to four syllables.
 func (t *Texts) word() string {
-	all := strings.Fields("ka mi ro szy nek wo ja cz to pa le dra gon xx pro ghost sni per dar k łu żó wik tor max zi om el bar tek")
+	syllables := strings.Fields("ka mi ro szy nek wo ja cz to pa le dra gon xx pro ghost sni per dar k łu żó wik tor max zi om el bar tek")
 	var b strings.Builder
 	for range 2 + t.IntN(3) {
-		b.WriteString(all[t.IntN(len(all))])
+		b.WriteString(syllables[t.IntN(len(syllables))])
 	}
 	return b.String()
 }
