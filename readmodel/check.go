@@ -49,10 +49,13 @@ func (v *View) Check(ctx context.Context, q CheckQuery) (CheckResult, error) {
 	if err != nil || len(found.Groups) > 0 {
 		return found, err
 	}
+
+	// Nobody has it literally: is it written as a chat program writes it?
 	bare := withoutHandle(q.Search)
 	if bare == "" || bare == q.Search {
 		return found, nil
 	}
+
 	foundBare, err := v.checkText(ctx, bare)
 	if err != nil || len(foundBare.Groups)+len(foundBare.Similar)+len(foundBare.Imitates) > 0 {
 		return foundBare, err
@@ -69,6 +72,7 @@ func withoutHandle(text string) string {
 			bare = bare[:i]
 		}
 	}
+
 	if bare == text {
 		return text
 	}
@@ -79,17 +83,19 @@ func (v *View) checkText(ctx context.Context, text string) (CheckResult, error) 
 	needle := fold(text)
 	similarTo := newSimilarQuery(text, needle)
 	var results, similar rowsByList
+
 	for i, l := range v.lists {
 		var err error
 		queries := []textQuery{{nameText, needle}}
 		if results[i], err = l.findBest(ctx, queries, func(r *Row) int { return r.matchRank(needle) }); err != nil {
 			return CheckResult{}, err
 		}
-		if similar[i], err = l.findBest(ctx, similarTo.queries(i), similarTo.rank); err != nil {
+		if similar[i], err = l.findBest(ctx, similarTo.textQueries(i), similarTo.rankName); err != nil {
 			return CheckResult{}, err
 		}
 	}
 
+	// Trusted entries are imitated, and never similar.
 	trusted := listIndex(events.Legit)
 	imitated := similar[trusted]
 	similar[trusted] = nil
@@ -102,6 +108,7 @@ func (l *list) findBest(ctx context.Context, queries []textQuery, rank func(*Row
 	if len(queries) == 0 {
 		return nil, nil
 	}
+
 	var ranks [noRank][]*Row
 	err := l.eachMatch(ctx, queries, func(slot uint32) {
 		row := l.rows.get(slot)

@@ -31,11 +31,13 @@ func (s *cowSlice[T]) set(slot uint32, v T) {
 		s.chunks = slices.Clone(s.chunks)
 		s.shared = false
 	}
+
 	n := int(slot / chunkLen)
 	for len(s.chunks) <= n {
 		s.chunks = append(s.chunks, &chunk[T]{generation: s.generation})
 	}
 
+	// A snapshot has the old chunk.
 	if s.chunks[n].generation != s.generation {
 		own := *s.chunks[n]
 		own.generation = s.generation
@@ -46,7 +48,7 @@ func (s *cowSlice[T]) set(slot uint32, v T) {
 
 // snapshot returns a copy of the values that never changes. s copies the chunks that it changes
 // from then on.
-func (s *cowSlice[T]) snapshot() cowSlice[T] {
+func (s *cowSlice[T]) copyForView() cowSlice[T] {
 	s.generation++
 	s.shared = true
 	return cowSlice[T]{chunks: s.chunks}

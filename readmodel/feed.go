@@ -66,6 +66,7 @@ const (
 func (f Feed) Page(since uint64, limit, size int) FeedPage {
 	p := FeedPage{Epoch: f.epoch, Since: since, Until: f.sequence, UpToDate: true}
 	size -= feedRoom + 6*len(f.epoch) // JSON may escape it
+
 	f.rows.Ascend(since+1, func(sequence uint64, r *Row) bool {
 		size -= feedRoom + len(r.feedText())
 		if len(p.Changes) == limit || len(p.Changes) > 0 && size < 0 {
@@ -75,7 +76,7 @@ func (f Feed) Page(since uint64, limit, size int) FeedPage {
 		}
 
 		c := Change{Sequence: sequence, List: r.List(), ID: r.id}
-		if r.shown() {
+		if r.isShown() {
 			c.Row = r
 		}
 		p.Changes = append(p.Changes, c)
@@ -86,7 +87,7 @@ func (f Feed) Page(since uint64, limit, size int) FeedPage {
 
 // feedText returns the text of a row in the feed, or "" if its list does not show it.
 func (r *Row) feedText() string {
-	if r == nil || !r.shown() {
+	if r == nil || !r.isShown() {
 		return ""
 	}
 	return r.JSON()

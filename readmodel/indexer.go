@@ -151,7 +151,7 @@ func (m *Model) beginBlock() (ref blockRef, l *list) {
 	if len(x.queue) > 0 {
 		x.queue = x.queue[1:]
 	}
-	m.updateTexts(ref.list, func(t *textBlocks) { t.begin(ref.block) })
+	m.updateTexts(ref.list, func(t *textBlocks) { t.beginRebuild(ref.block) })
 	return ref, m.View().lists[ref.list]
 }
 
@@ -159,7 +159,7 @@ func (m *Model) finishBlock(ref blockRef, index *textblock.Block) {
 	m.writing.Lock()
 	defer m.writing.Unlock()
 
-	m.updateTexts(ref.list, func(t *textBlocks) { t.finish(ref.block, index) })
+	m.updateTexts(ref.list, func(t *textBlocks) { t.finishRebuild(ref.block, index) })
 }
 
 // updateTexts calls f with the blocks of a list, with the owner's and with those in a new view. The

@@ -69,7 +69,7 @@ type Page struct {
 // Risk.
 type Totals struct{ All, Verified, Risk int }
 
-func (t *Totals) under(s Status) int {
+func (t *Totals) countUnder(s Status) int {
 	switch s {
 	case StatusVerified:
 		return t.Verified
@@ -88,6 +88,8 @@ func (v *View) List(ctx context.Context, q ListQuery) (p Page, err error) {
 	}
 
 	l := v.list(q.List)
+
+	// Count the rows that match, whatever their filters.
 	counts := &l.counts
 	if q.ID != "" {
 		rows := v.rowsWithID(&q)
@@ -103,8 +105,9 @@ func (v *View) List(ctx context.Context, q ListQuery) (p Page, err error) {
 		counts = l.countMatches(found)
 	}
 
-	p.Totals = counts.totals(q.Proofs)
-	p.Total = p.Totals.under(q.Status)
+	// Take the page that passes the filters.
+	p.Totals = counts.countTotals(q.Proofs)
+	p.Total = p.Totals.countUnder(q.Status)
 	if q.ID == "" {
 		p.Rows = l.page(found, p.Total, &q)
 	}
@@ -125,11 +128,12 @@ func (v *View) rowsWithID(q *ListQuery) (rows []*Row) {
 // filterCounts counts rows by filterBits: a total under any filter is a sum of some.
 type filterCounts [bitShown << 1]int32
 
-func (c *filterCounts) totals(p Proofs) (t Totals) {
+func (c *filterCounts) countTotals(p Proofs) (t Totals) {
 	for f, n := range c {
-		if n == 0 || !filterBits(f).match(StatusAll, p) {
+		if n == 0 || !filterBits(f).matchesFilters(StatusAll, p) {
 			continue
 		}
+
 		t.All += int(n)
 		if filterBits(f)&bitVerified != 0 {
 			t.Verified += int(n)
@@ -162,6 +166,7 @@ func (l *list) page(found bitset, total int, q *ListQuery) []*Row {
 	if n <= 0 {
 		return nil
 	}
+
 	steps := (q.Skip + n) * l.orders[byTime].Len() / total
 	if found == nil || steps < sortCost*total {
 		return l.orderedPage(found, total, q)
@@ -177,7 +182,7 @@ const sortCost = 40
 
 // orderedPage walks q's order to its page.
 func (l *list) orderedPage(found bitset, total int, q *ListQuery) []*Row {
-	o, descending := q.Sort.order()
+	o, descending := q.Sort.treeOrder()
 	start := 0
 	skip := q.Skip
 	if total == l.orders[o].Len() { // no row is passed over
@@ -188,7 +193,7 @@ func (l *list) orderedPage(found bitset, total int, q *ListQuery) []*Row {
 	size := min(q.Limit, total-q.Skip)
 	rows := make([]*Row, 0, size)
 	eachFrom(l.orders[o], start, descending, func(it item) bool {
-		if !it.class.match(q.Status, q.Proofs) || found != nil && !found.has(it.slot) {
+		if !it.class.matchesFilters(q.Status, q.Proofs) || found != nil && !found.has(it.slot) {
 			return true
 		}
 		if skip > 0 {
@@ -203,11 +208,11 @@ func (l *list) orderedPage(found bitset, total int, q *ListQuery) []*Row {
 
 // sortedPage returns the page of q among rows, which it sorts.
 func (l *list) sortedPage(rows []*Row, q *ListQuery) []*Row {
-	o, descending := q.Sort.order()
+	o, descending := q.Sort.treeOrder()
 	items := make([]item, 0, len(rows))
 	for _, r := range rows {
 		if r.Passes(q.Status, q.Proofs) {
-			items = append(items, itemOf(o.key(r, l.views.get(r.slot)), r))
+			items = append(items, itemOf(o.sortKey(r, l.views.get(r.slot)), r))
 		}
 	}
 
@@ -229,7 +234,7 @@ func (l *list) sortedPage(rows []*Row, q *ListQuery) []*Row {
 	return page
 }
 
-func (s Sort) order() (o order, descending bool) {
+func (s Sort) treeOrder() (o order, descending bool) {
 	switch s {
 	case Oldest:
 		return byTime, false

@@ -32,7 +32,7 @@ type Model struct {
 func New() *Model {
 	m := &Model{state: newState(), lackingSubjects: map[events.Subject]struct{}{}, indexer: newIndexer(), next: make(chan struct{})}
 	m.view.Store(&View{})
-	m.publish()
+	m.publishView()
 	return m
 }
 
@@ -66,7 +66,7 @@ func (m *Model) Apply(records []Record, checkpoint uint64) (v *View, lost []Loss
 
 	for i := range records {
 		r := &records[i]
-		if winner := m.apply(r); winner != nil {
+		if winner := m.applyRecord(r); winner != nil {
 			lost = append(lost, Loss{
 				Record: r, Known: winner.Revision,
 				Conflict: winner.Revision == r.Revision,
@@ -78,7 +78,7 @@ func (m *Model) Apply(records []Record, checkpoint uint64) (v *View, lost []Loss
 		// Does the stream hold the state?
 		if r.Sequence > 0 {
 			delete(m.lackingSubjects, r.Subject)
-		} else if m.known(r.Subject).sequence == 0 {
+		} else if m.knownState(r.Subject).sequence == 0 {
 			m.addLacking(r.Subject)
 		}
 	}
@@ -87,7 +87,7 @@ func (m *Model) Apply(records []Record, checkpoint uint64) (v *View, lost []Loss
 	if m.bulk {
 		return m.View(), lost
 	}
-	return m.publish(), lost
+	return m.publishView(), lost
 }
 
 // Load is Apply in bulk for the records of a store. A sequence after the checkpoint counts as 0.
@@ -114,13 +114,13 @@ func (m *Model) EndBulk() *View {
 	defer m.writing.Unlock()
 
 	m.bulk = false
-	return m.publish()
+	return m.publishView()
 }
 
-// publish makes the next view and wakes all goroutines waiting for one. The caller holds m.writing.
-func (m *Model) publish() *View {
+// publishView makes the next view and wakes all goroutines waiting for one. The caller holds m.writing.
+func (m *Model) publishView() *View {
 	m.numLacking = len(m.lackingSubjects)
-	v := &View{m.snapshot(&m.View().state)}
+	v := &View{m.copyForView(&m.View().state)}
 	m.view.Store(v)
 	m.startIndexing()
 
@@ -160,7 +160,7 @@ func (m *Model) Digest() Digest { return m.digest }
 
 // Known returns the greatest revision that is known of a subject, or 0. The owner may call it, and
 // other goroutines while nothing is applied.
-func (m *Model) Known(k events.Subject) int64 { return m.known(k).Revision }
+func (m *Model) Known(k events.Subject) int64 { return m.knownState(k).Revision }
 
 // A model knows more than its stream if the stream was rewound, or lost messages, or if a state came
 // from elsewhere. Such a state has sequence 0, and its subject is lacking.
@@ -180,7 +180,7 @@ func (m *Model) Lack(subjects []events.Subject) {
 	m.writing.Lock()
 	defer m.writing.Unlock()
 
-	m.lack(subjects)
+	m.markLacking(subjects)
 }
 
 // Rewind sets the checkpoint back, for a stream that has other messages after it than those that were
@@ -192,15 +192,15 @@ func (m *Model) Rewind(checkpoint uint64) {
 
 	m.sequence = checkpoint
 	m.epoch = ""
-	m.lack(m.subjectsAfter(checkpoint))
+	m.markLacking(m.subjectsAfter(checkpoint))
 }
 
-func (m *Model) lack(subjects []events.Subject) {
+func (m *Model) markLacking(subjects []events.Subject) {
 	for _, k := range subjects {
 		m.addLacking(k)
 		m.setSequence(k, 0)
 	}
-	m.publish()
+	m.publishView()
 }
 
 // NameFeed names the feed after the stream that the model's sequences belong to, and publishes it.
@@ -214,6 +214,6 @@ func (m *Model) NameFeed(epoch string) {
 	}
 	m.epoch = epoch
 	if !m.bulk {
-		m.publish()
+		m.publishView()
 	}
 }

@@ -56,8 +56,8 @@ const (
 	numOrders
 )
 
-// key returns the number by which r, with a view total of views, is sorted first.
-func (o order) key(r *Row, views int64) uint64 {
+// sortKey returns the number by which r, with a view total of views, is sorted first.
+func (o order) sortKey(r *Row, views int64) uint64 {
 	switch o {
 	case byViews:
 		return uint64(views)
@@ -80,6 +80,7 @@ func eachFrom(t *tree, skip int, descending bool, f func(it item) bool) {
 	if !ok {
 		return
 	}
+
 	if descending {
 		t.Descend(first, f)
 	} else {
@@ -105,7 +106,7 @@ func rowKey(hash uint64, r *Row) uint64 {
 
 func (x rowIndex) add(hash uint64, r *Row)    { x.rows.Set(rowKey(hash, r), r) }
 func (x rowIndex) remove(hash uint64, r *Row) { x.rows.Delete(rowKey(hash, r)) }
-func (x rowIndex) snapshot() rowIndex         { return rowIndex{x.rows.Copy()} }
+func (x rowIndex) copyForView() rowIndex      { return rowIndex{x.rows.Copy()} }
 
 // find yields the rows that were added with a hash, and may yield others: the caller compares them.
 func (x rowIndex) find(hash uint64) iter.Seq[*Row] {
@@ -116,6 +117,7 @@ func (x rowIndex) find(hash uint64) iter.Seq[*Row] {
 func (x rowIndex) withPrefix(hash uint64, bits int) iter.Seq[*Row] {
 	return func(yield func(*Row) bool) {
 		low := 64 - bits
+
 		x.rows.Ascend(hash>>low<<low, func(key uint64, r *Row) bool {
 			return key>>low == hash>>low && yield(r)
 		})

@@ -51,21 +51,21 @@ func chatKey(id string) uint64 {
 func newRanges() Ranges { return Ranges{rows: newRowIndex(), changed: true} }
 
 func (x *Ranges) add(r *Row) {
-	if !x.has(r) {
-		x.count(r.chatKey, 1)
+	if !x.hasIDOf(r) {
+		x.addCount(r.chatKey, 1)
 	}
 	x.rows.add(r.chatKey, r)
 }
 
 func (x *Ranges) remove(r *Row) {
 	x.rows.remove(r.chatKey, r)
-	if !x.has(r) {
-		x.count(r.chatKey, -1)
+	if !x.hasIDOf(r) {
+		x.addCount(r.chatKey, -1)
 	}
 }
 
-// has reports whether a row has the chat id of r.
-func (x *Ranges) has(r *Row) bool {
+// hasIDOf reports whether a row has the chat id of r.
+func (x *Ranges) hasIDOf(r *Row) bool {
 	for other := range x.rows.find(r.chatKey) {
 		if other.chat == r.chat {
 			return true
@@ -74,23 +74,24 @@ func (x *Ranges) has(r *Row) bool {
 	return false
 }
 
-func (x *Ranges) count(key uint64, n int32) {
+func (x *Ranges) addCount(key uint64, n int32) {
 	number := uint32(key >> rangeShift)
 	x.counts.set(number, x.counts.get(number)+n)
 	x.changed = true
 }
 
 // snapshot returns a copy for a view.
-func (x *Ranges) snapshot() Ranges {
+func (x *Ranges) copyForView() Ranges {
 	if x.changed {
 		most := int32(0)
 		for number := range uint32(NumRanges) {
 			most = max(most, x.counts.get(number))
 		}
+
 		x.lines = rangeLines(int(most))
 		x.changed = false
 	}
-	return Ranges{rows: x.rows.snapshot(), counts: x.counts.snapshot(), lines: x.lines}
+	return Ranges{rows: x.rows.copyForView(), counts: x.counts.copyForView(), lines: x.lines}
 }
 
 // rangeLines returns the smallest of 32, 48, 64, 96, 128, 192 … that is at least most.
@@ -99,6 +100,7 @@ func rangeLines(most int) int {
 	for most > n+n/2 {
 		n *= 2
 	}
+
 	if most > n {
 		return n + n/2
 	}
@@ -139,6 +141,7 @@ func (x *Ranges) Append(dst []byte, number int) []byte {
 		lines = append(lines, fmt.Sprintf("%s:%02x\n", digits[rangeBits/4:][:rangeSuffix], as))
 	}
 
+	// Fillers make all ranges equally long.
 	pad := fmt.Appendf(nil, "%03xpad", number)
 	for i := 0; len(lines) < x.lines; i++ {
 		hash := sha256.Sum256(strconv.AppendInt(pad, int64(i), 10))

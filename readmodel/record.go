@@ -29,8 +29,8 @@ type Record struct {
 // Digest returns r's part of a model's digest.
 func (r Record) Digest() Digest { return newDigest(r.hash) }
 
-// rank returns the rank of r among the states of its subject.
-func (r *Record) rank() events.Rank {
+// stateRank returns the rank of r among the states of its subject.
+func (r *Record) stateRank() events.Rank {
 	return events.Rank{Revision: r.Revision, Removal: r.Removed, Hash: r.hash}
 }
 
@@ -42,6 +42,7 @@ func (r *Record) newRow() *Row {
 			list: uint8(listIndex(r.Subject.List)), revision: r.Revision, hash: r.hash, removed: true,
 		}
 	}
+
 	row := *r.row
 	return &row
 }

@@ -47,30 +47,30 @@ func (r *Row) ID() string { return r.id }
 func (r *Row) ChatID() string { return r.chat }
 
 // Name returns the name of the entry.
-func (r *Row) Name() string { return r.between(`,"name":`, jsonChat) }
+func (r *Row) Name() string { return r.textBetween(`,"name":`, jsonChat) }
 
 // ReportID returns the number of the report.
 func (r *Row) ReportID() string {
 	start := strings.LastIndex(r.json, `,"reportId":`) + len(`,"reportId":`)
-	return unquote(r.json[start : len(r.json)-1])
+	return unquoteJSON(r.json[start : len(r.json)-1])
 }
 
 // Text returns the texts in which ranked search finds a Match: the name, and the reason as a visitor
 // sees it. They are not folded.
 func (r *Row) Text() (name, text string) {
-	return r.Name(), reason.Text(r.between(`,"descHtml":`, `,"verified":`))
+	return r.Name(), reason.Text(r.textBetween(`,"descHtml":`, `,"verified":`))
 }
 
-// between returns the text of the JSON string between two parts of the JSON that no string has, since it
+// textBetween returns the text of the JSON string between two parts of the JSON that no string has, since it
 // escapes their quotes.
-func (r *Row) between(before, after string) string {
+func (r *Row) textBetween(before, after string) string {
 	start := strings.Index(r.json, before) + len(before)
 	size := strings.Index(r.json[start:], after)
-	return unquote(r.json[start : start+size])
+	return unquoteJSON(r.json[start : start+size])
 }
 
-// unquote returns the text of a JSON string written by appendString.
-func unquote(quoted string) string {
+// unquoteJSON returns the text of a JSON string written by appendString.
+func unquoteJSON(quoted string) string {
 	if strings.IndexByte(quoted, '\\') < 0 {
 		return quoted[1 : len(quoted)-1]
 	}
@@ -88,16 +88,16 @@ func (r *Row) Verified() bool { return r.filter&bitVerified != 0 }
 func (r *Row) List() events.List { return events.Lists()[r.list] }
 
 // Passes reports whether the row's list shows it and it passes the filters.
-func (r *Row) Passes(s Status, p Proofs) bool { return r.filter.match(s, p) }
+func (r *Row) Passes(s Status, p Proofs) bool { return r.filter.matchesFilters(s, p) }
 
 // EntryTag returns a tag of the public content of r, 32 hexadecimal digits. Like ListTag it is
 // equal wherever the content is equal. It does not depend on view totals.
 func (r *Row) EntryTag() string { return contentTag("entry", r.digest) }
 
-// shown reports whether the list shows the row.
-func (r *Row) shown() bool { return r.filter&bitShown != 0 }
+// isShown reports whether the list shows the row.
+func (r *Row) isShown() bool { return r.filter&bitShown != 0 }
 
-func (r *Row) rank() events.Rank {
+func (r *Row) stateRank() events.Rank {
 	return events.Rank{Revision: r.revision, Removal: r.removed, Hash: r.hash}
 }
 
@@ -141,12 +141,14 @@ func appendPublic(b []byte, e *events.Entry, descHTML string) []byte {
 	b = appendString(append(b, `,"id":`...), e.ChatID)
 	b = appendString(append(b, `,"descHtml":`...), descHTML)
 	b = strconv.AppendBool(append(b, `,"verified":`...), e.Verified)
+
 	b = append(b, `,"proofsId":`...)
 	if e.Proofs.ID == "" {
 		b = append(b, "null"...)
 	} else {
 		b = appendString(b, e.Proofs.ID)
 	}
+
 	b = appendString(append(b, `,"reportId":`...), e.ReportID)
 	return append(b, '}')
 }
@@ -184,8 +186,8 @@ func filterOf(e *events.Entry) (f filterBits) {
 	return f
 }
 
-// match reports whether an entry with these bits is shown and passes the filters.
-func (f filterBits) match(s Status, p Proofs) bool {
+// matchesFilters reports whether an entry with these bits is shown and passes the filters.
+func (f filterBits) matchesFilters(s Status, p Proofs) bool {
 	return f&bitShown != 0 && f.hasStatus(s) && f.hasProofs(p)
 }
 

@@ -25,9 +25,9 @@ func newSimilarQuery(search, needle string) *similarQuery {
 // minKeyLen is the minimum number of code points of a key for a similar name.
 const minKeyLen = 3
 
-// queries returns the queries for all rows of a list that may be similar or imitated, and a few more.
+// textQueries returns the queries for all rows of a list that may be similar or imitated, and a few more.
 // Digits alone are an id, and no name looks like an id.
-func (q *similarQuery) queries(list int) (all []textQuery) {
+func (q *similarQuery) textQueries(list int) (all []textQuery) {
 	if !strings.ContainsFunc(q.needle, func(r rune) bool { return !unicode.IsDigit(r) }) {
 		return nil
 	}
@@ -40,6 +40,7 @@ func (q *similarQuery) queries(list int) (all []textQuery) {
 			all = append(all, textQuery{keyText, key})
 		}
 	}
+
 	add(q.keys.Shape, q.shape)
 	if q.keys.Folded != q.keys.Shape {
 		add(q.keys.Folded, q.folded)
@@ -54,9 +55,9 @@ const (
 	similarContains
 )
 
-// rank returns how similar the name of r is, or noRank if it is not, or if it matches literally. An
+// rankName returns how similar the name of r is, or noRank if it is not, or if it matches literally. An
 // entry of legit is imitated, or it is not.
-func (q *similarQuery) rank(r *Row) int {
+func (q *similarQuery) rankName(r *Row) int {
 	if r.List().Trusted() {
 		if r.keys.Alike(q.keys) && !strings.Contains(r.folded, q.needle) {
 			return similarEqual
@@ -67,6 +68,7 @@ func (q *similarQuery) rank(r *Row) int {
 	if strings.Contains(r.names, q.needle) {
 		return noRank
 	}
+
 	rank := min(keyRank(r.keys.Shape, q.keys.Shape, q.shape), keyRank(r.keys.Folded, q.keys.Folded, q.folded))
 	if rank != similarEqual && !r.Verified() {
 		return noRank // unverified entries are similar only if a key is equal
@@ -83,6 +85,8 @@ func keyRank(name, search string, n int) int {
 	if len(name) == len(search) {
 		return similarEqual
 	}
+
+	// A part of a name is similar if it is at least half of it.
 	if 2*n < utf8.RuneCountInString(name) {
 		return noRank
 	}

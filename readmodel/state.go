@@ -94,7 +94,7 @@ type known struct {
 	shown    bool   // lists, checks or the donation's page show the subject
 }
 
-func (s *state) known(k events.Subject) known {
+func (s *state) knownState(k events.Subject) known {
 	if k.Kind == events.KindDonation {
 		d, _ := s.donations.Get(k.ID)
 		return known{d.rank, d.sequence, d.state != nil}
@@ -105,7 +105,7 @@ func (s *state) known(k events.Subject) known {
 		if e.row == nil {
 			return known{}
 		}
-		return known{e.row.rank(), e.sequence, e.row.shown()}
+		return known{e.row.stateRank(), e.sequence, e.row.isShown()}
 	}
 	if e.total.revision == 0 {
 		return known{}
@@ -114,11 +114,11 @@ func (s *state) known(k events.Subject) known {
 	return known{events.RankOf(data), e.total.sequence, true}
 }
 
-// apply makes r the state of its subject. If the known state wins against r, it returns that and
+// applyRecord makes r the state of its subject. If the known state wins against r, it returns that and
 // changes nothing.
-func (s *state) apply(r *Record) (winner *known) {
-	current := s.known(r.Subject)
-	order := r.rank().Compare(current.Rank)
+func (s *state) applyRecord(r *Record) (winner *known) {
+	current := s.knownState(r.Subject)
+	order := r.stateRank().Compare(current.Rank)
 	if order < 0 {
 		return &current
 	}
@@ -129,6 +129,7 @@ func (s *state) apply(r *Record) (winner *known) {
 		return nil
 	}
 
+	// A state is one subject's part of the digest.
 	if current.Revision > 0 {
 		s.digest.sub(newDigest(current.Hash))
 	} else {
@@ -142,7 +143,7 @@ func (s *state) apply(r *Record) (winner *known) {
 	case events.KindViews:
 		s.setTotal(r)
 	default:
-		s.donations.Set(strings.Clone(r.Subject.ID), donation{r.donation, r.rank(), r.Sequence})
+		s.donations.Set(strings.Clone(r.Subject.ID), donation{r.donation, r.stateRank(), r.Sequence})
 	}
 	return nil
 }
@@ -155,7 +156,7 @@ func (s *state) setEntry(r *Record) {
 	s.unlink(l, old)
 	s.link(l, updated)
 	l.markText(old.row, updated.row)
-	l.put(r.Subject.ID, updated)
+	l.putEntry(r.Subject.ID, updated)
 }
 
 // link adds the state of an entry to all that is derived from it: orders, counts, digests, ranges, names
@@ -169,7 +170,7 @@ func (s *state) link(l *list, e entry) {
 	if r.removed {
 		l.tombstones++
 	}
-	if !r.shown() {
+	if !r.isShown() {
 		return
 	}
 
@@ -179,7 +180,7 @@ func (s *state) link(l *list, e entry) {
 	l.views.set(r.slot, e.total.views)
 
 	for o, t := range l.orders {
-		t.Set(itemOf(order(o).key(r, e.total.views), r))
+		t.Set(itemOf(order(o).sortKey(r, e.total.views), r))
 	}
 	l.counts[r.filter]++
 	l.shownDigest.Add(r.digest)
@@ -199,7 +200,7 @@ func (s *state) unlink(l *list, e entry) {
 	if r.removed {
 		l.tombstones--
 	}
-	if !r.shown() {
+	if !r.isShown() {
 		return
 	}
 
@@ -210,7 +211,7 @@ func (s *state) unlink(l *list, e entry) {
 	l.shownDigest.sub(r.digest)
 	l.counts[r.filter]--
 	for o, t := range l.orders {
-		t.Delete(itemOf(order(o).key(r, e.total.views), r))
+		t.Delete(itemOf(order(o).sortKey(r, e.total.views), r))
 	}
 
 	l.rows.set(r.slot, nil)
@@ -221,15 +222,15 @@ func (s *state) unlink(l *list, e entry) {
 // markText has searches read the row in the slot of a row that has changed, unless its text has not. The
 // old row is unlinked, and the new one linked.
 func (l *list) markText(old, updated *Row) {
-	wasShown := old != nil && old.shown()
-	if wasShown && updated.shown() && old.slot == updated.slot && old.text == updated.text && old.keys == updated.keys {
+	wasShown := old != nil && old.isShown()
+	if wasShown && updated.isShown() && old.slot == updated.slot && old.text == updated.text && old.keys == updated.keys {
 		return
 	}
 	if wasShown {
-		l.texts.mark(old.slot)
+		l.texts.markSlot(old.slot)
 	}
-	if updated.shown() {
-		l.texts.mark(updated.slot)
+	if updated.isShown() {
+		l.texts.markSlot(updated.slot)
 	}
 }
 
@@ -240,22 +241,23 @@ func (s *state) setTotal(r *Record) {
 	old := e.total
 	e.total = total{r.views, r.Revision, r.Sequence}
 
+	// Tags follow totals, listed or not.
 	l.changed = true
 	if old.revision > 0 {
 		l.viewsDigest.sub(viewsDigest(k, old.views))
 	}
 	l.viewsDigest.Add(r.digest)
 
-	if e.row != nil && e.row.shown() {
-		l.orders[byViews].Delete(itemOf(byViews.key(e.row, old.views), e.row))
-		l.orders[byViews].Set(itemOf(byViews.key(e.row, r.views), e.row))
+	if e.row != nil && e.row.isShown() {
+		l.orders[byViews].Delete(itemOf(byViews.sortKey(e.row, old.views), e.row))
+		l.orders[byViews].Set(itemOf(byViews.sortKey(e.row, r.views), e.row))
 		l.views.set(e.row.slot, r.views)
 	}
-	l.put(k.ID, e)
+	l.putEntry(k.ID, e)
 }
 
-// put stores the knowledge of an entry id, which may be a part of a larger string.
-func (l *list) put(id string, e entry) {
+// putEntry stores the knowledge of an entry id, which may be a part of a larger string.
+func (l *list) putEntry(id string, e entry) {
 	if e.row != nil {
 		id = e.row.id
 	} else {
@@ -286,7 +288,7 @@ func (s *state) setSequence(k events.Subject, sequence uint64) {
 		}
 		e.sequence = sequence
 	}
-	l.put(k.ID, e)
+	l.putEntry(k.ID, e)
 }
 
 // subjectsAfter returns the subjects that had the last message with their state after a sequence.
@@ -312,36 +314,36 @@ func (s *state) subjectsAfter(sequence uint64) (all []events.Subject) {
 }
 
 // snapshot returns a copy for a view. last is the view before: it has the lists that have not changed since.
-func (s *state) snapshot(last *state) state {
+func (s *state) copyForView(last *state) state {
 	copied := *s
 	var shown [events.NumLists]Digest
 	for i, l := range s.lists {
 		shown[i] = l.shownDigest
 		copied.lists[i] = last.lists[i]
 		if l.changed {
-			copied.lists[i] = l.snapshot(string(events.Lists()[i]))
+			copied.lists[i] = l.copyForView(string(events.Lists()[i]))
 			l.changed = false
 		}
 	}
 	copied.checkTag = contentTag("check", shown[:]...)
 
 	copied.donations = s.donations.Copy()
-	copied.chats = s.chats.snapshot()
-	copied.names.rows = s.names.rows.snapshot()
+	copied.chats = s.chats.copyForView()
+	copied.names.rows = s.names.rows.copyForView()
 	copied.feed = s.feed.Copy()
 	return copied
 }
 
-func (l *list) snapshot(name string) *list {
+func (l *list) copyForView(name string) *list {
 	copied := *l
 	copied.entries = l.entries.Copy()
 	for o, t := range l.orders {
 		copied.orders[o] = t.Copy()
 	}
-	copied.rows = l.rows.snapshot()
-	copied.filters = l.filters.snapshot()
-	copied.views = l.views.snapshot()
-	copied.texts = l.texts.snapshot()
+	copied.rows = l.rows.copyForView()
+	copied.filters = l.filters.copyForView()
+	copied.views = l.views.copyForView()
+	copied.texts = l.texts.copyForView()
 
 	copied.tag = contentTag(name, l.shownDigest)
 	copied.popularTag = contentTag(name+" by views", l.shownDigest, l.viewsDigest)

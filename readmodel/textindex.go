@@ -29,8 +29,8 @@ const (
 	keyText                  // a look-alike key, with a line feed around it
 )
 
-// matches reports whether the row's text contains the needle.
-func (q *textQuery) matches(r *Row) bool {
+// matchesRow reports whether the row's text contains the needle.
+func (q *textQuery) matchesRow(r *Row) bool {
 	switch q.part {
 	case keyText:
 		return strings.Contains("\n"+r.keys.Shape+"\n", q.needle) || strings.Contains("\n"+r.keys.Folded+"\n", q.needle)
@@ -57,6 +57,7 @@ func (l *list) eachMatch(ctx context.Context, queries []textQuery, f func(slot u
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+
 		first := i * l.texts.size
 		found := l.texts.blocks[i].find(queries, func(slot int) *Row { return l.rows.get(uint32(first + slot)) })
 		found.Each(func(slot int) { f(uint32(first + slot)) })
@@ -112,6 +113,7 @@ func (m *marks) add(slot int) {
 		own := *m.rows
 		m.rows = &own
 	}
+
 	m.shared = false
 	m.rows.Add(slot)
 	m.count++
@@ -119,18 +121,19 @@ func (m *marks) add(slot int) {
 
 func newTextBlocks() textBlocks { return textBlocks{size: textblock.Len} }
 
-// mark has searches read the row of a slot themselves.
-func (t *textBlocks) mark(slot uint32) {
+// markSlot has searches read the row of a slot themselves.
+func (t *textBlocks) markSlot(slot uint32) {
 	block := int(slot) / t.size
 	for block >= len(t.blocks) {
 		t.blocks = append(t.blocks, textBlock{})
 	}
+
 	t.blocks[block].marked.add(int(slot) % t.size)
 	t.blocks[block].later.add(int(slot) % t.size)
 }
 
 // snapshot returns a copy for a view.
-func (t *textBlocks) snapshot() textBlocks {
+func (t *textBlocks) copyForView() textBlocks {
 	for i := range t.blocks {
 		t.blocks[i].marked.shared = true
 		t.blocks[i].later.shared = true
@@ -138,11 +141,11 @@ func (t *textBlocks) snapshot() textBlocks {
 	return textBlocks{slices.Clone(t.blocks), t.size}
 }
 
-// begin starts a set of later changes for a block that is being rebuilt.
-func (t *textBlocks) begin(block int) { t.blocks[block].later = marks{} }
+// beginRebuild starts a set of later changes for a block that is being rebuilt.
+func (t *textBlocks) beginRebuild(block int) { t.blocks[block].later = marks{} }
 
-// finish replaces a block by an index that was begun with begin.
-func (t *textBlocks) finish(block int, index *textblock.Block) {
+// finishRebuild replaces a block by an index that was begun with beginRebuild.
+func (t *textBlocks) finishRebuild(block int, index *textblock.Block) {
 	later := t.blocks[block].later
 	later.shared = true // as later and as marked
 	t.blocks[block] = textBlock{index, later, later}
@@ -152,7 +155,7 @@ func (t *textBlocks) finish(block int, index *textblock.Block) {
 func (b *textBlock) find(queries []textQuery, rowAt func(slot int) *Row) *textblock.Rows {
 	isMatch := func(slot int) bool {
 		r := rowAt(slot)
-		return r != nil && slices.ContainsFunc(queries, func(q textQuery) bool { return q.matches(r) })
+		return r != nil && slices.ContainsFunc(queries, func(q textQuery) bool { return q.matchesRow(r) })
 	}
 
 	found := &textblock.Rows{}
@@ -189,6 +192,7 @@ func (l *list) blockTexts(block int) []textblock.Text {
 		if r == nil {
 			continue
 		}
+
 		texts[i] = textblock.Text{Name: r.folded, ChatID: r.foldedChat(), Reason: r.text[len(r.names)+1:], Keys: r.keys.Shape}
 		if r.keys.Folded != r.keys.Shape {
 			texts[i].Keys += "\n" + r.keys.Folded

@@ -25,7 +25,7 @@ func (v *View) Digest() Digest { return v.digest }
 
 // NumEntries returns how many entries the list shows without a filter.
 func (v *View) NumEntries(l events.List) int {
-	return v.list(l).counts.totals(ProofsAll).All
+	return v.list(l).counts.countTotals(ProofsAll).All
 }
 
 // Total returns how many entries all lists show.
@@ -56,7 +56,7 @@ func (v *View) Donation(id string) (events.Donation, bool) {
 
 // Entry returns the row of an entry id if the list shows it, else nil.
 func (v *View) Entry(l events.List, id string) *Row {
-	if e, _ := v.list(l).entries.Get(id); e.row != nil && e.row.shown() {
+	if e, _ := v.list(l).entries.Get(id); e.row != nil && e.row.isShown() {
 		return e.row
 	}
 	return nil

@@ -41,7 +41,7 @@ func (v *View) Who(ctx context.Context, q *Question) (a Answer, err error) {
 		for r := range v.chats.find(id) {
 			found.add(r)
 		}
-		a.IDs = append(a.IDs, found.rows())
+		a.IDs = append(a.IDs, found.allRows())
 	}
 
 	for _, number := range q.Numbers {
@@ -54,15 +54,16 @@ func (v *View) Who(ctx context.Context, q *Question) (a Answer, err error) {
 		a.Numbers = append(a.Numbers, v.names.appendReports(found, number))
 	}
 
+	// Names, within bounds: very many entries may have one.
 	literals := namesakes{names: &v.names, left: maxAllNamesakes}
 	for _, literal := range q.Literals {
 		var found people
-		literals.read(v.names.hashLiteral(literal), func(r *Row) {
-			if lookalike.Literal(r.Name()) == literal {
+		literals.readRows(v.names.hashLiteral(literal), func(r *Row) {
+			if lookalike.Literal(r.Name()) == literal { // hashes may collide
 				found.add(r)
 			}
 		})
-		a.Literals = append(a.Literals, found.rows())
+		a.Literals = append(a.Literals, found.allRows())
 	}
 
 	cores := namesakes{names: &v.names, left: maxAllNamesakes}
@@ -72,6 +73,7 @@ func (v *View) Who(ctx context.Context, q *Question) (a Answer, err error) {
 		}
 		a.Cores = append(a.Cores, cores.readAlike(core))
 	}
+
 	a.MoreLiterals = literals.more
 	a.MoreCores = cores.more
 	return a, ctx.Err()
@@ -89,19 +91,19 @@ func newNames() names {
 }
 
 func (x *names) add(r *Row) {
-	for _, hash := range x.hashes(r) {
+	for _, hash := range x.hashesOf(r) {
 		x.rows.add(hash, r)
 	}
 }
 
 func (x *names) remove(r *Row) {
-	for _, hash := range x.hashes(r) {
+	for _, hash := range x.hashesOf(r) {
 		x.rows.remove(hash, r)
 	}
 }
 
-// hashes returns the hashes under which r is found, some of them twice.
-func (x *names) hashes(r *Row) (all []uint64) {
+// hashesOf returns the hashes under which r is found, some of them twice.
+func (x *names) hashesOf(r *Row) (all []uint64) {
 	name := r.Name()
 	all = append(make([]uint64, 0, 8), x.hashReport(r.ReportID()), x.hashLiteral(lookalike.Literal(name)))
 
@@ -109,6 +111,7 @@ func (x *names) hashes(r *Row) (all []uint64) {
 	if strings.ContainsFunc(name, isDecoration) || strings.ContainsFunc(r.folded, isDecoration) {
 		cores = append(cores, lookalike.Cores(name)...)
 	}
+
 	for _, core := range cores {
 		for _, key := range [...]string{core.Shape, core.Folded} {
 			if key != "" {
@@ -137,6 +140,7 @@ func (x *names) appendReports(found []*Row, number string) []*Row {
 		if strings.EqualFold(r.ReportID(), number) && !slices.Contains(found, r) {
 			found = append(found, r)
 		}
+
 		if len(found) >= MaxGroup {
 			break
 		}
@@ -151,14 +155,15 @@ type namesakes struct {
 	more  bool // a name has more rows than were read
 }
 
-// read calls f with the rows that have a hash.
-func (n *namesakes) read(hash uint64, f func(*Row)) {
+// readRows calls f with the rows that have a hash.
+func (n *namesakes) readRows(hash uint64, f func(*Row)) {
 	limit := min(n.left, maxNamesakes)
 	for r := range n.names.rows.find(hash) {
 		if limit == 0 {
 			n.more = true
 			return
 		}
+
 		limit--
 		n.left--
 		f(r)
@@ -173,13 +178,14 @@ func (n *namesakes) readAlike(core lookalike.Keys) []*Row {
 			found.add(r)
 		}
 	}
+
 	if core.Shape != "" {
-		n.read(n.names.hashAlike(core.Shape), add)
+		n.readRows(n.names.hashAlike(core.Shape), add)
 	}
 	if core.Folded != "" && core.Folded != core.Shape {
-		n.read(n.names.hashAlike(core.Folded), add)
+		n.readRows(n.names.hashAlike(core.Folded), add)
 	}
-	return found.rows()
+	return found.allRows()
 }
 
 // people holds the entries found, by list and verification, at most MaxGroup of each.
@@ -193,7 +199,7 @@ func (p *people) add(r *Row) {
 	p[r.list][status] = keepNewest(p[r.list][status], r)
 }
 
-func (p *people) rows() (all []*Row) {
+func (p *people) allRows() (all []*Row) {
 	for _, list := range p {
 		all = append(append(all, list[0]...), list[1]...)
 	}

@@ -20,6 +20,7 @@ func Hidden(s string) bool {
 		if isSelector && (isPictorial(before) || strings.ContainsRune("0123456789#*", before)) {
 			continue // the next character follows the symbol
 		}
+
 		isJoiner := r == '\u200d' && isPictorial(before) && isPictorial(after)
 		isFlagTag := r >= 0xe0020 && r <= 0xe007f && before == blackFlag // England, Scotland, Wales
 		if isFlagTag {

@@ -27,8 +27,8 @@ func KeysOf(s string) Keys {
 
 func keysOf(visible string) Keys {
 	return Keys{
-		Shape:  dropMarks(casefold.String(skeleton(visible))),
-		Folded: dropMarks(skeleton(casefold.String(visible))),
+		Shape:  dropMarks(casefold.String(skeletonOf(visible))),
+		Folded: dropMarks(skeletonOf(casefold.String(visible))),
 	}
 }
 
@@ -41,6 +41,7 @@ func joinKey(key string) string {
 	if !strings.ContainsFunc(key, func(r rune) bool { return r >= utf8.RuneSelf || !IsWordly(r) }) {
 		return key
 	}
+
 	joined := smallCapitals().Replace(keepWordly(key))
 	if joined == "" {
 		return strings.Join(strings.Fields(key), "")
@@ -63,11 +64,12 @@ func Visible(s string) string {
 	}, norm.NFKC.String(s))
 }
 
-// skeleton returns the skeleton of UTS #39, section 4: each code point of the decomposed text is
+// skeletonOf returns the skeleton of UTS #39, section 4: each code point of the decomposed text is
 // replaced by its prototype.
-func skeleton(s string) string {
+func skeletonOf(s string) string {
 	s = norm.NFD.String(s)
 	all := prototypes()
+
 	var b strings.Builder
 	b.Grow(len(s) + 8)
 	for _, r := range s {
@@ -77,6 +79,7 @@ func skeleton(s string) string {
 			b.WriteRune(r)
 		}
 	}
+
 	return norm.NFD.String(b.String())
 }
 
@@ -89,6 +92,7 @@ func dropMarks(s string) string {
 		if unicode.Is(unicode.M, r) {
 			return -1
 		}
+
 		if i := strings.IndexRune(stroked, r); i >= 0 {
 			return rune(unstroked[utf8.RuneCountInString(stroked[:i])])
 		}

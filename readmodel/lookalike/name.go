@@ -25,11 +25,13 @@ func Literal(name string) string {
 // words, one after the other.
 func Core(name string) Keys {
 	name = Visible(name)
+
 	if bare := keepWordly(name); bare != "" {
 		if k := keysOf(bare).Joined(); k.Shape != "" && k.Folded != "" {
 			return k
 		}
 	}
+
 	return keysOf(strings.Join(strings.Fields(name), "")).Joined()
 }
 
@@ -67,6 +69,7 @@ func cutTag(name string) (string, bool) {
 	if i <= 0 {
 		return name, false
 	}
+
 	tag := strings.TrimSpace(name[i+1:])
 	return name[:i], (tag == "0" || len(tag) == 4) && strings.Trim(tag, "0123456789") == ""
 }

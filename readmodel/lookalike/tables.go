@@ -21,6 +21,7 @@ func parseConfusables(file string) map[rune]string {
 	for line := range strings.Lines(file) {
 		source, rest, _ := strings.Cut(line, ";")
 		prototype, _, isEntry := strings.Cut(rest, ";")
+
 		if isEntry && line[0] != '#' {
 			all[parseRunes(source)[0]] = string(parseRunes(prototype))
 		}

@@ -56,14 +56,14 @@ func (e *Engine) Run(ctx context.Context, m *readmodel.Model) {
 		}
 
 		if errors.Is(err, errStale) {
-			e.log().Info("rebuilding the index of ranked search", "reason", err)
+			e.logger().Info("rebuilding the index of ranked search", "reason", err)
 		} else {
 			e.problem.Store(new(fmt.Sprintf("The index of ranked search has failed and is being rebuilt: %s.", err)))
-			e.log().Error("the index of ranked search has failed; rebuilding it", "error", err)
+			e.logger().Error("the index of ranked search has failed; rebuilding it", "error", err)
 			pause.For(ctx, retryAfter)
 		}
-		if err := os.RemoveAll(e.files()); err != nil {
-			e.log().Error("cannot remove the index of ranked search", "error", err)
+		if err := os.RemoveAll(e.indexDir()); err != nil {
+			e.logger().Error("cannot remove the index of ranked search", "error", err)
 		}
 	}
 }
@@ -76,7 +76,8 @@ func (e *Engine) runOnce(ctx context.Context, m *readmodel.Model) (err error) {
 	if err := e.markOpen(); err != nil {
 		return err
 	}
-	x, err := openIndex(e.files())
+
+	x, err := openIndex(e.indexDir())
 	if err != nil {
 		return err
 	}
@@ -87,11 +88,12 @@ func (e *Engine) runOnce(ctx context.Context, m *readmodel.Model) (err error) {
 			err = errors.Join(err, x.Close())
 		}
 		if err == nil {
-			err = os.Remove(e.mark())
+			err = os.Remove(e.markFile())
 		}
 	}()
+
 	for {
-		x, err = e.update(ctx, m, x)
+		x, err = e.updateIndex(ctx, m, x)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -105,20 +107,21 @@ func (e *Engine) runOnce(ctx context.Context, m *readmodel.Model) (err error) {
 // there, and the index is removed instead of opened: bleve may fault in a goroutine of its own over a
 // damaged one, and that ends the process.
 func (e *Engine) markOpen() error {
-	if _, err := os.Stat(e.mark()); err == nil {
-		if err := os.RemoveAll(e.files()); err != nil {
+	if _, err := os.Stat(e.markFile()); err == nil {
+		if err := os.RemoveAll(e.indexDir()); err != nil {
 			return err
 		}
 	}
-	if err := os.MkdirAll(e.files(), 0o700); err != nil {
+
+	if err := os.MkdirAll(e.indexDir(), 0o700); err != nil {
 		return err
 	}
-	return os.WriteFile(e.mark(), nil, 0o600)
+	return os.WriteFile(e.markFile(), nil, 0o600)
 }
 
-// update brings x, or a new index if x is nil, up to the model, and waits for the next change. It
+// updateIndex brings x, or a new index if x is nil, up to the model, and waits for the next change. It
 // returns the index to go on with.
-func (e *Engine) update(ctx context.Context, m *readmodel.Model, x *index) (_ *index, err error) {
+func (e *Engine) updateIndex(ctx context.Context, m *readmodel.Model, x *index) (_ *index, err error) {
 	v := m.View()
 	defer func() {
 		if err == nil {
@@ -133,30 +136,31 @@ func (e *Engine) update(ctx context.Context, m *readmodel.Model, x *index) (_ *i
 	// Follow the feed.
 	began := time.Now()
 	if x == nil {
-		if x, err = createIndex(e.files(), v.Epoch()); err != nil {
+		if x, err = createIndex(e.indexDir(), v.Epoch()); err != nil {
 			return nil, err
 		}
 	}
 	analyzer := e.stemmer.Analyzer()
-	if err := x.follow(ctx, analyzer, v); err != nil {
+	if err := x.followFeed(ctx, analyzer, v); err != nil {
 		return x, err
 	}
 	if e.index.Swap(x) == nil {
 		e.problem.Store(nil)
-		e.log().Info("the index of ranked search is complete", "sequence", x.since.Load(), "took", time.Since(began).Round(time.Millisecond).String())
+		e.logger().Info("the index of ranked search is complete", "sequence", x.since.Load(), "took", time.Since(began).Round(time.Millisecond).String())
 	}
 
 	// Forget the words of deleted documents: make an index beside this one, and go on with it.
 	if !x.deleted || time.Since(x.made) < cmp.Or(e.EraseAfter, eraseAfter) {
 		return x, nil
 	}
-	fresh, err := createIndex(e.files(), v.Epoch())
+	fresh, err := createIndex(e.indexDir(), v.Epoch())
 	if err != nil {
 		return x, err
 	}
-	if err := fresh.follow(ctx, analyzer, v); err != nil {
+	if err := fresh.followFeed(ctx, analyzer, v); err != nil {
 		return x, errors.Join(err, fresh.Close())
 	}
+
 	e.index.Store(fresh)
 	return fresh, errors.Join(x.Close(), os.RemoveAll(x.dir))
 }
@@ -168,11 +172,11 @@ func awaitChange(ctx context.Context, m *readmodel.Model, v *readmodel.View) {
 	_, _ = m.Await(ctx, v.Sequence()+1) // the error is ctx's
 }
 
-// files returns the directory of the indexes. It can be removed, even if Dir is a mounted disk.
-func (e *Engine) files() string { return filepath.Join(e.Dir, "current") }
+// indexDir returns the directory of the indexes. It can be removed, even if Dir is a mounted disk.
+func (e *Engine) indexDir() string { return filepath.Join(e.Dir, "current") }
 
-// mark returns the name of the file that exists while the index is open.
-func (e *Engine) mark() string { return filepath.Join(e.Dir, "open") }
+// markFile returns the name of the file that exists while the index is open.
+func (e *Engine) markFile() string { return filepath.Join(e.Dir, "open") }
 
 // Sequence returns the sequence that the index covers, or 0 while there is no index.
 func (e *Engine) Sequence() uint64 {
@@ -190,5 +194,5 @@ func (e *Engine) Problem() string {
 	return ""
 }
 
-// log returns Logger, or a logger that discards everything.
-func (e *Engine) log() *slog.Logger { return cmp.Or(e.Logger, slog.New(slog.DiscardHandler)) }
+// logger returns Logger, or a logger that discards everything.
+func (e *Engine) logger() *slog.Logger { return cmp.Or(e.Logger, slog.New(slog.DiscardHandler)) }

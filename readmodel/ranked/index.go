@@ -109,7 +109,7 @@ func newDocument(analyzer *terms.Analyzer, r *readmodel.Row) document {
 	return d
 }
 
-// index is an open index of bleve. One goroutine makes and closes it and calls follow; any may
+// index is an open index of bleve. One goroutine makes and closes it and calls followFeed; any may
 // search it.
 type index struct {
 	bleve.Index
@@ -136,7 +136,7 @@ var (
 // lockedFor is how long another process may hold an index's lock.
 const lockedFor = 2 * time.Second
 
-func settings() map[string]any { return map[string]any{"bolt_timeout": lockedFor.String()} }
+func boltSettings() map[string]any { return map[string]any{"bolt_timeout": lockedFor.String()} }
 
 // createIndex makes an empty index in dir, for the feed of an epoch.
 func createIndex(dir, epoch string) (*index, error) {
@@ -144,9 +144,10 @@ func createIndex(dir, epoch string) (*index, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	now := time.Now()
 	path := filepath.Join(dir, strconv.FormatInt(now.UnixNano(), 10))
-	opened, err := bleve.NewUsing(path, m, bleve.Config.DefaultIndexType, bleve.Config.DefaultKVStore, settings())
+	opened, err := bleve.NewUsing(path, m, bleve.Config.DefaultIndexType, bleve.Config.DefaultKVStore, boltSettings())
 	if err != nil {
 		return nil, err
 	}
@@ -165,13 +166,14 @@ func openIndex(dir string) (*index, error) {
 			return nil, err
 		}
 	}
+
 	nanoseconds, err := strconv.ParseInt(files[0].Name(), 10, 64)
 	if err != nil {
 		return nil, errStale
 	}
 
 	x := &index{dir: filepath.Join(dir, files[0].Name()), made: time.Unix(0, nanoseconds), deleted: true}
-	if x.Index, err = bleve.OpenUsing(x.dir, settings()); err != nil {
+	if x.Index, err = bleve.OpenUsing(x.dir, boltSettings()); err != nil {
 		return nil, err
 	}
 	if err := x.restoreState(); err != nil {
@@ -189,6 +191,7 @@ func (x *index) restoreState() error {
 	if err := json.Unmarshal(raw, &stored); err != nil || stored.Format != format {
 		return errStale
 	}
+
 	x.epoch = stored.Epoch
 	x.since.Store(stored.Since)
 	return nil
@@ -200,11 +203,12 @@ const (
 	batchBytes   = 8 << 20
 )
 
-// follow indexes the changes in the feed of v since the last time.
-func (x *index) follow(ctx context.Context, analyzer *terms.Analyzer, v *readmodel.View) error {
+// followFeed indexes the changes in the feed of v since the last time.
+func (x *index) followFeed(ctx context.Context, analyzer *terms.Analyzer, v *readmodel.View) error {
 	if v.Epoch() != x.epoch || v.Sequence() < x.since.Load() {
 		return errStale
 	}
+
 	for ctx.Err() == nil {
 		page := v.Feed().Page(x.since.Load(), batchChanges, batchBytes)
 		if len(page.Changes) > 0 {
@@ -240,6 +244,8 @@ func (x *index) indexPage(analyzer *terms.Analyzer, page *readmodel.FeedPage) er
 		}
 		added++
 	}
+
+	// The state belongs to the batch: both are stored, or neither.
 	stored, err := json.Marshal(state{Format: format, Epoch: x.epoch, Since: page.Until})
 	if err != nil {
 		return err

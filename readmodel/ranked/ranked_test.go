@@ -289,9 +289,9 @@ func TestAnew(t *testing.T) {
 	}{
 		"unchanged":  {func(*registry) {}, true},
 		"more":       {func(r *registry) { r.apply(entry(events.Scammers, "b", "Nowak", "2", "konto", true)) }, true},
-		"not closed": {func(r *registry) { require.NoError(r.t, os.WriteFile(r.engine.mark(), nil, 0o600)) }, false},
+		"not closed": {func(r *registry) { require.NoError(r.t, os.WriteFile(r.engine.markFile(), nil, 0o600)) }, false},
 		"empty files": {func(r *registry) {
-			all, err := filepath.Glob(filepath.Join(r.engine.files(), "*", "store", "*"))
+			all, err := filepath.Glob(filepath.Join(r.engine.indexDir(), "*", "store", "*"))
 			require.NoError(r.t, err)
 			for _, name := range all {
 				require.NoError(r.t, os.Truncate(name, 0))
@@ -299,10 +299,10 @@ func TestAnew(t *testing.T) {
 		}, false},
 		"no files": {func(r *registry) { require.NoError(r.t, os.RemoveAll(r.dir)) }, false},
 		"strange files": {func(r *registry) {
-			require.NoError(r.t, os.WriteFile(filepath.Join(r.engine.files(), "0.zap"), nil, 0o600))
+			require.NoError(r.t, os.WriteFile(filepath.Join(r.engine.indexDir(), "0.zap"), nil, 0o600))
 		}, false},
 		"an incomplete new one": {func(r *registry) {
-			x, err := createIndex(r.engine.files(), "epoch")
+			x, err := createIndex(r.engine.indexDir(), "epoch")
 			require.NoError(r.t, err)
 			require.NoError(r.t, x.Close())
 		}, true},
@@ -321,7 +321,7 @@ func TestAnew(t *testing.T) {
 			r.search(readmodel.RankedQuery{Words: "konto"})
 			first := r.engine.index.Load().dir
 			r.stop()
-			if _, err := os.Stat(r.engine.mark()); err == nil {
+			if _, err := os.Stat(r.engine.markFile()); err == nil {
 				t.Fatal("the mark stays")
 			}
 
@@ -340,7 +340,7 @@ func TestAnew(t *testing.T) {
 			if kept := r.engine.index.Load().dir == first; kept != c.kept {
 				t.Errorf("kept: %v", kept)
 			}
-			if dirs, err := os.ReadDir(r.engine.files()); err != nil || len(dirs) != 1 {
+			if dirs, err := os.ReadDir(r.engine.indexDir()); err != nil || len(dirs) != 1 {
 				t.Errorf("%v, %v", dirs, err)
 			}
 		})

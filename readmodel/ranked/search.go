@@ -34,6 +34,7 @@ func (e *Engine) Search(ctx context.Context, v *readmodel.View, q readmodel.Rank
 	if x == nil {
 		return page, readmodel.ErrNoRanking
 	}
+
 	analyzer := e.stemmer.Analyzer()
 	s := &search{ctx: ctx, index: x, view: v, query: &q, analyzer: analyzer, words: queryWords(analyzer, q.Words)}
 
@@ -44,10 +45,11 @@ func (e *Engine) Search(ctx context.Context, v *readmodel.View, q readmodel.Rank
 	if err == nil || ctx.Err() != nil {
 		return page, err
 	}
+
 	if errors.Is(err, bleve.ErrorIndexClosed) && e.index.Load() != x {
 		return e.Search(ctx, v, q) // another one has replaced it
 	}
-	e.log().Error("ranked search failed", "error", err)
+	e.logger().Error("ranked search failed", "error", err)
 	return page, readmodel.ErrNoRanking
 }
 
@@ -61,7 +63,9 @@ func queryWords(analyzer *terms.Analyzer, text string) (words []terms.Token) {
 		if t.Part || isRepeated || t.Weak && hasStrong {
 			continue
 		}
-		if words = append(words, t); len(words) == maxWords {
+
+		words = append(words, t)
+		if len(words) == maxWords {
 			break
 		}
 	}
@@ -78,7 +82,7 @@ func (s *search) findPage() (page readmodel.RankedPage, err error) {
 	// Count the documents of each list.
 	matching := s.hasAllWords()
 	for i, l := range events.Lists() {
-		n, err := s.countDocuments(append(s.filters(l), matching))
+		n, err := s.countDocuments(append(s.filtersOf(l), matching))
 		if err != nil {
 			return page, err
 		}
@@ -88,12 +92,12 @@ func (s *search) findPage() (page readmodel.RankedPage, err error) {
 		}
 	}
 	if page.Total == 0 {
-		page.Suggestions, err = s.suggest()
+		page.Suggestions, err = s.suggestWords()
 		return page, err
 	}
 
 	// Take the entries from the view, where they may have changed.
-	request := bleve.NewSearchRequestOptions(bleve.NewConjunctionQuery(append(s.filters(s.query.List), matching)...), s.query.Limit, s.query.Skip, false)
+	request := bleve.NewSearchRequestOptions(bleve.NewConjunctionQuery(append(s.filtersOf(s.query.List), matching)...), s.query.Limit, s.query.Skip, false)
 	found, err := s.index.SearchInContext(s.ctx, request)
 	if err != nil {
 		return page, err
@@ -142,9 +146,9 @@ func hasTerm(field, term string, weight float64) query.Query {
 	return q
 }
 
-// filters returns the queries for the documents of a list, or all if it is empty, that pass the
+// filtersOf returns the queries for the documents of a list, or all if it is empty, that pass the
 // filters of the query. They do not count in the order.
-func (s *search) filters(l events.List) (filters []query.Query) {
+func (s *search) filtersOf(l events.List) (filters []query.Query) {
 	add := func(field, keyword string) {
 		if keyword != "" {
 			filters = append(filters, hasTerm(field, keyword, 0))
@@ -185,6 +189,7 @@ func (s *search) matchRow(r *readmodel.Row) (matches []readmodel.Match, ok bool)
 					isMatch = true
 				}
 			}
+
 			if isMatch && t.Start >= end && field != "" {
 				matches = append(matches, readmodel.Match{Field: field, Start: t.Start, End: t.End})
 				end = t.End

@@ -21,9 +21,9 @@ const (
 	maxRead = 20
 )
 
-// suggest returns words that verified entries have and that are one edit from a word of the query
+// suggestWords returns words that verified entries have and that are one edit from a word of the query
 // that no entry has.
-func (s *search) suggest() (suggestions []string, err error) {
+func (s *search) suggestWords() (suggestions []string, err error) {
 	for i := range s.words {
 		word := &s.words[i]
 		if n := utf8.RuneCountInString(word.Plain); n < minRespelled || n > maxRespelled || isNumber(word.Plain) {
@@ -59,6 +59,7 @@ func (s *search) appendNear(suggestions []string, word *terms.Token) ([]string, 
 		if row == nil || !row.Verified() {
 			continue
 		}
+
 		name, reason := row.Text()
 		for _, t := range s.analyzer.Tokens(s.analyzer.Tokens(nil, name), reason) {
 			if len(suggestions) == maxSuggestions {

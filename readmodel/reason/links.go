@@ -89,6 +89,7 @@ func lengthOfAddress(line []byte) (length int) {
 			size = len(ref)
 		}
 
+		// Does it end before r?
 		if unicode.IsSpace(r) || strings.ContainsRune(enders, r) {
 			break
 		}
@@ -125,12 +126,15 @@ func renderLink(w util.BufWriter, source []byte, node ast.Node, entering bool) (
 		return ast.WalkContinue, nil
 	}
 
+	// The text may be the address itself.
 	if textOf(source, node) == address {
 		if entering {
 			writeAddress(w, address)
 		}
 		return ast.WalkSkipChildren, nil
 	}
+
+	// Else the address comes after the text.
 	if entering {
 		return ast.WalkContinue, nil
 	}

@@ -58,6 +58,7 @@ func (s shallow) Open(parent ast.Node, reader text.Reader, pc parser.Context) (a
 			depth++
 		}
 	}
+
 	if depth >= maxNesting {
 		return nil, parser.NoChildren
 	}
@@ -101,6 +102,7 @@ func renderFencedCode(w util.BufWriter, source []byte, node ast.Node, entering b
 		html.DefaultWriter.RawWrite(w, info.Segment.Value(source))
 		_ = w.WriteByte('\n')
 	}
+
 	for i := range node.Lines().Len() {
 		line := node.Lines().At(i)
 		html.DefaultWriter.RawWrite(w, line.Value(source))

@@ -25,10 +25,13 @@ func dropMarks(s string) string {
 		if r >= firstMark && unicode.Is(unicode.Bidi_Control, r) {
 			return -1
 		}
+
+		// Count the marks since the last letter.
 		if r < firstMark || !unicode.In(r, unicode.Mn, unicode.Me) {
 			marks = 0
 			return r
 		}
+
 		marks++
 		if marks > maxMarks {
 			return -1

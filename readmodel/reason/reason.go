@@ -58,18 +58,19 @@ var lineEndings = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 func (r *Renderer) HTML(reason string) string {
 	reason = lineEndings.Replace(Plain(reason))
 	if countMarkers(reason) > maxMarkers {
-		return escape(reason)
+		return escapeText(reason)
 	}
 
+	// The trailing line feed saves the x of ~~~x. The output is a buffer, so there is no error.
 	r.out.Reset()
-	_ = r.md.Convert([]byte(reason+"\n"), &r.out) // to a buffer, so there is no error; without \n, ~~~x loses x
+	_ = r.md.Convert([]byte(reason+"\n"), &r.out)
 	if r.out.Len() > maxGrowth*len(reason)+frameHTML {
-		return escape(reason)
+		return escapeText(reason)
 	}
 	return dropMarks(r.out.String()) // character references may have added some
 }
 
-func escape(reason string) string { return "<p>" + stdhtml.EscapeString(reason) + "</p>\n" }
+func escapeText(reason string) string { return "<p>" + stdhtml.EscapeString(reason) + "</p>\n" }
 
 // countMarkers returns the number of brackets, and of runs of characters that may be emphasis.
 func countMarkers(reason string) int {

@@ -17,6 +17,7 @@ func guessStem(plain string) string {
 	if len(plain) < minGuessed || len(plain) > maxGuessed || strings.ContainsFunc(plain, func(r rune) bool { return r < 'a' || r > 'z' }) {
 		return plain
 	}
+
 	for _, endings := range [...]string{verbEndings, adjectiveEndings, nounEndings} {
 		if stem := cutEnding(plain, endings); stem != plain {
 			return stem
@@ -29,6 +30,7 @@ func guessStem(plain string) string {
 func cutEnding(word, endings string) string {
 	longest := 0
 	stem := word
+
 	for ending := range strings.FieldsSeq(endings) {
 		ending, softened, _ := strings.Cut(ending, "=")
 		rest, ok := strings.CutSuffix(word, ending)

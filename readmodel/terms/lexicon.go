@@ -22,7 +22,7 @@ var lexiconFile []byte
 // therefore share the ends of their paths.
 //
 // Forms and lemmas consist of the letters a to z and the nine Polish ones with marks, in lower case.
-// In the transducer each is a byte: letters with marks are capitals (see encode).
+// In the transducer each is a byte: letters with marks are capitals (see encodeWord).
 type lexicon struct {
 	source string
 	sets   []string
@@ -33,6 +33,7 @@ type lexicon struct {
 func openLexicon(file []byte) *lexicon {
 	head, transducer, _ := bytes.Cut(file, []byte("\n\n"))
 	source, sets, _ := strings.Cut(string(head), "\n")
+
 	forms, err := vellum.Load(transducer)
 	if err != nil {
 		panic(err)
@@ -40,12 +41,13 @@ func openLexicon(file []byte) *lexicon {
 	return &lexicon{source, strings.Split(sets, "\n"), forms}
 }
 
-// lemmas returns the lemmas of a form, as spelled. An unknown form has none.
-func (l *lexicon) lemmas(form string) (lemmas []string) {
-	key, ok := encode(form)
+// lemmasOf returns the lemmas of a form, as spelled. An unknown form has none.
+func (l *lexicon) lemmasOf(form string) (lemmas []string) {
+	key, ok := encodeWord(form)
 	if !ok {
 		return nil
 	}
+
 	set, isKnown, err := l.forms.Get(key)
 	if err != nil || !isKnown {
 		return nil
@@ -53,7 +55,7 @@ func (l *lexicon) lemmas(form string) (lemmas []string) {
 
 	for rule := range strings.FieldsSeq(l.sets[set]) {
 		stem := key[:len(key)-int(rule[0]-'A')]
-		lemmas = append(lemmas, decode(stem)+rule[1:])
+		lemmas = append(lemmas, decodeWord(stem)+rule[1:])
 	}
 	return lemmas
 }
@@ -61,21 +63,21 @@ func (l *lexicon) lemmas(form string) (lemmas []string) {
 // maxSpelled bounds the letters of a form.
 const maxSpelled = 40
 
-// spellings appends the forms that equal this one except for marks that it lacks: zadał and żądał for
+// appendSpellings appends the forms that equal this one except for marks that it lacks: zadał and żądał for
 // "zadal".
-func (l *lexicon) spellings(dst []string, form string) []string {
-	key, ok := encode(form)
+func (l *lexicon) appendSpellings(dst []string, form string) []string {
+	key, ok := encodeWord(form)
 	if !ok || len(key) > maxSpelled {
 		return dst
 	}
-	return l.walk(dst, key, 0, l.forms.Start())
+	return l.appendPaths(dst, key, 0, l.forms.Start())
 }
 
-// walk goes on from the state that the first n letters of key have reached.
-func (l *lexicon) walk(dst []string, key []byte, n, state int) []string {
+// appendPaths goes on from the state that the first n letters of key have reached.
+func (l *lexicon) appendPaths(dst []string, key []byte, n, state int) []string {
 	if n == len(key) {
 		if l.forms.IsMatch(state) {
-			dst = append(dst, decode(key))
+			dst = append(dst, decodeWord(key))
 		}
 		return dst
 	}
@@ -84,7 +86,7 @@ func (l *lexicon) walk(dst []string, key []byte, n, state int) []string {
 	for _, spelled := range []byte(string(letter) + withMarks(letter)) {
 		if next := l.forms.Accept(state, spelled); l.forms.CanMatch(next) {
 			key[n] = spelled
-			dst = l.walk(dst, key, n+1, next)
+			dst = l.appendPaths(dst, key, n+1, next)
 		}
 	}
 	key[n] = letter
@@ -97,14 +99,15 @@ const (
 	capitals = "ACELNOSXZ"
 )
 
-// encode returns the letters of a word, a byte each. ok is false if the word has other letters.
-func encode(word string) (letters []byte, ok bool) {
+// encodeWord returns the letters of a word, a byte each. ok is false if the word has other letters.
+func encodeWord(word string) (letters []byte, ok bool) {
 	letters = make([]byte, 0, 32)
 	for _, r := range word {
 		if r >= 'a' && r <= 'z' {
 			letters = append(letters, byte(r))
 			continue
 		}
+
 		i := strings.IndexRune(marks, r)
 		if i < 0 {
 			return nil, false
@@ -114,8 +117,8 @@ func encode(word string) (letters []byte, ok bool) {
 	return letters, true
 }
 
-// decode is the inverse of encode.
-func decode(letters []byte) string {
+// decodeWord is the inverse of encodeWord.
+func decodeWord(letters []byte) string {
 	var b strings.Builder
 	for _, c := range letters {
 		if i := strings.IndexByte(capitals, c); i >= 0 {

@@ -49,7 +49,7 @@ func New() *Stemmer {
 	}
 	for words := range lines(wordsFile) {
 		if words[0] != "=" {
-			s.declare(words[0], words[1:])
+			s.declareTerm(words[0], words[1:])
 		}
 	}
 
@@ -83,8 +83,8 @@ func lines(file string) iter.Seq[[]string] {
 	}
 }
 
-// declare puts the forms of a term into the table. words.txt explains "+m" and the like.
-func (s *Stemmer) declare(term string, forms []string) {
+// declareTerm puts the forms of a term into the table. words.txt explains "+m" and the like.
+func (s *Stemmer) declareTerm(term string, forms []string) {
 	add := func(form string) { s.table[form] = appendNew(s.table[form], cmp.Or(s.same[term], term)) }
 	addEndings := func(endings string) {
 		for ending := range strings.FieldsSeq(endings) {
@@ -157,6 +157,7 @@ func (a *Analyzer) Terms(folded string) []string {
 	if len(a.terms) == maxCached {
 		clear(a.terms)
 	}
+
 	folded = strings.Clone(folded) // the cache would otherwise retain the whole text
 	terms := a.stemmer.termsOf(folded)
 	a.terms[folded] = terms
@@ -173,6 +174,7 @@ func (a *Analyzer) Tokens(dst []Token, text string) []Token {
 		} else {
 			dst = a.appendToken(dst, text[:size], pos)
 		}
+
 		text = text[size:]
 		pos += runes
 	}
@@ -215,12 +217,14 @@ func (a *Analyzer) appendToken(dst []Token, word string, start int) []Token {
 	if _, isStop := a.stemmer.stop[folded]; isStop || plain == "" { // marks alone are not a word
 		return dst
 	}
+
 	terms := a.Terms(folded)
 	dst = append(dst, Token{
 		Terms: terms, Plain: plain, Start: start, End: start + utf8.RuneCountInString(word),
 		Weak: slices.ContainsFunc(terms, isWeak), Folded: folded,
 	})
 
+	// The letters and the digits of a word with both are words, too.
 	for rest := word; rest != ""; {
 		part := rest[:measureRun(rest)]
 		if part == word {
@@ -265,7 +269,7 @@ func (s *Stemmer) termsOf(folded string) (terms []string) {
 		}
 	}
 
-	for _, word := range s.lexicon.spellings(slices.Clone(s.marked[plain]), plain) {
+	for _, word := range s.lexicon.appendSpellings(slices.Clone(s.marked[plain]), plain) {
 		terms = s.appendKnown(terms, word)
 	}
 	if terms = s.appendKnown(terms, plain); terms == nil {
@@ -282,7 +286,7 @@ func (s *Stemmer) appendKnown(terms []string, folded string) []string {
 		}
 		return terms
 	}
-	for _, lemma := range s.lexicon.lemmas(folded) {
+	for _, lemma := range s.lexicon.lemmasOf(folded) {
 		terms = appendNew(terms, cmp.Or(s.same[lemma], lemma))
 	}
 	return terms
@@ -293,6 +297,7 @@ func fold(word string) string {
 	if !strings.ContainsFunc(word, func(r rune) bool { return r >= utf8.RuneSelf || r >= 'A' && r <= 'Z' }) {
 		return word
 	}
+
 	folded := norm.NFKC.String(casefold.String(norm.NFKC.String(word)))
 	return strings.Map(func(r rune) rune {
 		if isLetter(r) && !lookalike.IsInvisible(r) {
@@ -311,7 +316,8 @@ func withoutMarks(s string) string {
 		if unicode.Is(unicode.Mn, r) {
 			return -1
 		}
-		switch r {
+
+		switch r { // letters that have no mark of their own
 		case 'ł':
 			return 'l'
 		case 'đ':

@@ -14,7 +14,7 @@ type column struct {
 	sieve  sieve
 }
 
-func (c *column) add(text string) {
+func (c *column) addText(text string) {
 	if len(c.text) == 0 {
 		c.text = append(c.text, '\n')
 	}
@@ -22,11 +22,11 @@ func (c *column) add(text string) {
 	c.text = append(append(c.text, text...), '\n')
 }
 
-// close is called after the last add.
+// close is called after the last addText.
 func (c *column) close() {
 	c.text = slices.Clip(c.text)
 	c.starts = slices.Clip(c.starts)
-	c.sieve.fill(c.text)
+	c.sieve.fillBits(c.text)
 }
 
 // find calls f with the number of each text that contains piece, in order. A line feed at an end of
@@ -47,7 +47,7 @@ func (c *column) find(piece []byte, f func(n int)) {
 			inside--
 		}
 
-		// The next text is seldom far away.
+		// Which text is it? The next one is seldom far away.
 		step := 1
 		for n+step < len(c.starts) && c.starts[n+step] <= inside {
 			step *= 2
@@ -56,6 +56,7 @@ func (c *column) find(piece []byte, f func(n int)) {
 		n += sort.Search(len(near), func(i int) bool { return near[i] > inside }) - 1
 		f(n)
 
+		// Go on with the next text.
 		n++
 		if n < len(c.starts) {
 			pos = int(c.starts[n]) - 1
@@ -82,7 +83,7 @@ func windowBit(b []byte) uint32 {
 	return uint32(binary.LittleEndian.Uint64(room[:]) * 0x9e3779b97f4a7c15 >> (64 - sieveBits))
 }
 
-func (s *sieve) fill(text []byte) {
+func (s *sieve) fillBits(text []byte) {
 	s.bits = make([]uint64, 1<<sieveBits/64)
 	for i, b := range text {
 		s.bytes[b] = true

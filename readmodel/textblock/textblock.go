@@ -97,12 +97,14 @@ func (t *Text) size() int { return len(t.Name) + len(t.ChatID) + len(t.Reason) +
 
 func newPart(first int, texts []Text) part {
 	p := part{first: first}
-	words, boundaries := newPoster(&p.words), newPoster(&p.boundaries)
+	words := newPoster(&p.words)
+	boundaries := newPoster(&p.boundaries)
+
 	for i := range texts {
 		t := &texts[i]
-		p.names.add(t.Name)
-		p.ids.add(t.ChatID)
-		p.keys.add(t.Keys)
+		p.names.addText(t.Name)
+		p.ids.addText(t.ChatID)
+		p.keys.addText(t.Keys)
 		postReason(t.Reason, first+i, words, boundaries)
 	}
 

@@ -44,20 +44,21 @@ func newPoster(into *words) *poster {
 	return &poster{into: into, numbers: map[string]int{}}
 }
 
-func (p *poster) post(word string, row int) {
+func (p *poster) postWord(word string, row int) {
 	n, isKnown := p.numbers[word]
 	if !isKnown {
 		n = len(p.rows)
 		p.numbers[word] = n
 		p.rows = append(p.rows, nil)
-		p.into.add(word)
+		p.into.addText(word)
 	}
+
 	if rows := p.rows[n]; len(rows) == 0 || rows[len(rows)-1] != uint16(row) {
 		p.rows[n] = append(rows, uint16(row))
 	}
 }
 
-// close is called after the last post.
+// close is called after the last postWord.
 func (p *poster) close() {
 	w := p.into
 	for n, rows := range p.rows {
@@ -72,6 +73,7 @@ func (p *poster) close() {
 		w.ends = append(w.ends, uint32(len(w.lists)))
 	}
 
+	// The block lives for hours: keep no spare capacity.
 	w.lists = slices.Clip(w.lists)
 	w.ends = slices.Clip(w.ends)
 	w.column.close()
@@ -81,9 +83,9 @@ func (p *poster) close() {
 func postReason(reason string, row int, words, boundaries *poster) {
 	last := ""
 	for i, word := range strings.Split(reason, " ") {
-		words.post(word, row)
+		words.postWord(word, row)
 		if i > 0 {
-			boundaries.post(boundaryOf(last, word), row)
+			boundaries.postWord(boundaryOf(last, word), row)
 		}
 		last = word
 	}
@@ -99,6 +101,7 @@ func boundaryOf(left, right string) string {
 		_, size := utf8.DecodeLastRuneInString(left[:start])
 		start -= size
 	}
+
 	end := 0
 	for n := 0; n < reach && end < len(right); n++ {
 		_, size := utf8.DecodeRuneInString(right[end:])
@@ -119,6 +122,7 @@ func (p *part) findReasons(needle string) (maybe *Rows, isSure bool) {
 
 	// The reason has the characters around each space of the needle.
 	p.boundaries.findRows(boundaryOf(pieces[0], pieces[1]), maybe)
+
 	narrow := func(in *words, piece string) {
 		var rows Rows
 		in.findRows(piece, &rows)
