@@ -28,51 +28,47 @@ func (exportCmd) Help() string {
 }
 
 // Run prints a summary to standard error.
-func (c *exportCmd) Run(p *process) error {
+func (c *exportCmd) Run(p *process) (err error) {
 	var h snapshots.Header
-	write := func(out io.Writer) (err error) {
-		h, err = c.write(p, out)
-		return err
-	}
-	var err error
-	if toFile(c.Output) {
-		err = replaceFile("--output", c.Output, func(f *os.File) error { return write(f) })
+	if c.Output == "" || c.Output == "-" {
+		h, err = c.writeStates(p, p.stdout)
 	} else {
-		err = write(p.stdout)
+		err = replaceFile("--output", c.Output, func(f *os.File) (err error) {
+			h, err = c.writeStates(p, f)
+			return err
+		})
 	}
 	if err != nil {
 		return cli.Interrupted(p.ctx, err)
 	}
-	_, err = fmt.Fprintf(p.stderr, "exported: %s\n", describe(h))
+	_, err = fmt.Fprintf(p.stderr, "exported: %s\n", describeHeader(h))
 	return err
 }
 
-func (c *exportCmd) write(p *process, out io.Writer) (snapshots.Header, error) {
+func (c *exportCmd) writeStates(p *process, to io.Writer) (snapshots.Header, error) {
 	from, err := openStates(p, c.Source, c.AdminFlags, c.BrokerFlags)
 	if err != nil {
 		return snapshots.Header{}, err
 	}
 	defer from.Close()
-	copied := copyStates
+
+	write := copyStates
 	if c.Removals {
-		copied = copyRemovals
+		write = copyRemovals
 	}
-	h, err := copied(from, out)
+	h, err := write(from, to)
 	if err != nil {
-		return h, unusable(c.Source, err)
+		return h, explainSource(c.Source, err)
 	}
 	return h, nil
 }
 
 // copyRemovals is copyStates for tombstones alone. Its description has no checkpoint: a store restored
 // from it would have to read the stream from its beginning.
-func copyRemovals(from io.Reader, to io.Writer) (h snapshots.Header, err error) {
+func copyRemovals(from io.Reader, to io.Writer) (snapshots.Header, error) {
 	var tombstones []snapshots.State
 	var digest readmodel.Digest
-	err = snapshots.Read(from, func(begun snapshots.Header) error {
-		h = begun
-		return nil
-	}, func(sequence uint64, e events.Event) error {
+	h, err := readStates(from, func(sequence uint64, e events.Event) error {
 		if !e.Type.Removes() {
 			return nil
 		}
@@ -85,12 +81,14 @@ func copyRemovals(from io.Reader, to io.Writer) (h snapshots.Header, err error) 
 		return h, err
 	}
 
+	// The first line has the count and the digest, so all tombstones are collected before it is written.
 	h.Meta = snapshots.Meta{Identity: h.Identity, Digest: digest.String()}
 	h.Count = len(tombstones)
 	w, err := snapshots.NewWriter(to, h)
 	if err != nil {
 		return h, err
 	}
+
 	for _, state := range tombstones {
 		if err := w.Add(state); err != nil {
 			return h, err

@@ -32,33 +32,37 @@ var roles = []string{"publisher", "replica", "snapshots", "edge", "operator", "e
 
 // Run writes the files.
 func (c *keysCmd) Run(p *process) error {
-	if err := c.write(); err != nil {
-		return cli.Unwritable("--dir", c.Dir, err)
+	if err := c.writeFiles(); err != nil {
+		return cli.FileError("--dir", c.Dir, err)
 	}
 	_, err := fmt.Fprintf(p.stdout, "%s: %d keys, admin-token and nats.env\n", cli.Printable(c.Dir), len(roles))
 	return err
 }
 
-func (c *keysCmd) write() error {
+func (c *keysCmd) writeFiles() error {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return err
 	}
+
 	var env strings.Builder
 	for _, role := range roles {
-		public, err := c.publicKey(role)
+		public, err := c.ensureKey(role)
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(&env, "REGISTRY_%s_KEY=%s\n", strings.ToUpper(role), public)
 	}
 
-	if _, err := c.secret("admin-token", newToken); err != nil {
+	if _, err := c.ensureSecret("admin-token", rand.Text()); err != nil {
 		return err
 	}
-	password, err := c.secret("route-password", newToken)
+
+	password, err := c.ensureSecret("route-password", rand.Text())
 	if err != nil {
 		return err
 	}
+
+	// Each broker connects to all others as the same user.
 	var routes []string
 	for _, node := range c.Nodes {
 		routes = append(routes, "nats://route:"+password+"@"+node+":6222")
@@ -67,44 +71,36 @@ func (c *keysCmd) write() error {
 	return os.WriteFile(filepath.Join(c.Dir, "nats.env"), []byte(env.String()), 0o600)
 }
 
-// publicKey returns the public key of a role.
-func (c *keysCmd) publicKey(role string) (string, error) {
-	name := role + ".nk"
-	seed, err := c.secret(name, newSeed)
+// ensureKey returns the public key of a role, and makes its key if it is missing.
+func (c *keysCmd) ensureKey(role string) (public string, err error) {
+	created, err := nkeys.CreateUser()
 	if err != nil {
 		return "", err
 	}
-	pair, err := nkeys.FromSeed([]byte(seed))
+
+	newSeed, err := created.Seed()
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", name, err)
+		return "", err
 	}
-	return pair.PublicKey()
+
+	seed, err := c.ensureSecret(role+".nk", string(newSeed))
+	if err != nil {
+		return "", err
+	}
+
+	key, err := nkeys.FromSeed([]byte(seed))
+	if err != nil {
+		return "", fmt.Errorf("%s.nk: %w", role, err)
+	}
+	return key.PublicKey()
 }
 
-// secret returns the content of a file, or writes a new secret into it if it is missing.
-func (c *keysCmd) secret(name string, create func() (string, error)) (string, error) {
+// ensureSecret returns the content of a file, or writes a new secret into it if it is missing.
+func (c *keysCmd) ensureSecret(name, newSecret string) (string, error) {
 	path := filepath.Join(c.Dir, name)
 	text, err := os.ReadFile(path)
-	if err == nil {
-		return strings.TrimSpace(string(text)), nil
+	if errors.Is(err, fs.ErrNotExist) {
+		return newSecret, os.WriteFile(path, []byte(newSecret+"\n"), 0o600)
 	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return "", err
-	}
-	value, err := create()
-	if err != nil {
-		return "", err
-	}
-	return value, os.WriteFile(path, []byte(value+"\n"), 0o600)
-}
-
-func newToken() (string, error) { return rand.Text(), nil }
-
-func newSeed() (string, error) {
-	pair, err := nkeys.CreateUser()
-	if err != nil {
-		return "", err
-	}
-	seed, err := pair.Seed()
-	return string(seed), err
+	return strings.TrimSpace(string(text)), err
 }

@@ -46,13 +46,10 @@ func TestKill(t *testing.T) {
 }
 
 func killRounds() int {
-	switch {
-	case *kills > 0:
-		return *kills
-	case eventstest.FullRun():
-		return 6
+	if eventstest.FullRun() {
+		return cmp.Or(*kills, 6)
 	}
-	return 2
+	return cmp.Or(*kills, 2)
 }
 
 // killer is one run of the test.
@@ -78,9 +75,6 @@ type sent struct {
 func newKiller(t *testing.T, seed uint64, entries int) *killer {
 	return &killer{program: newProgram(t, "--stream-history=0"), rng: rand.New(rand.NewPCG(seed, 1)), pool: eventstest.Entries(entries, seed)}
 }
-
-// newFailing is a killer whose runs are all the same.
-func newFailing(t *testing.T) *killer { return newKiller(t, 1, 40) }
 
 // round starts the server, publishes, and kills it: now and then before it is ready.
 func (k *killer) round() {
@@ -130,14 +124,17 @@ func (k *killer) events(n int) []events.Event {
 		k.serial++
 		entry := k.pool[k.rng.IntN(len(k.pool))]
 		e := events.Event{ID: fmt.Sprintf("kill-%d", k.serial), Source: "/kill"}
-		switch n := k.rng.IntN(10); {
-		case n < 3:
-			e.Type, e.Data = events.TypeViewsCounted, events.Views{Revision: 1, List: entry.List, EntryID: entry.EntryID, Views: k.rng.Int64N(1000)}
-		case n == 3:
-			e.Type, e.Data = events.TypeDelisted, events.Delisting{Revision: 1, List: entry.List, EntryID: entry.EntryID}
+		switch k.rng.IntN(10) {
+		case 0, 1, 2:
+			e.Type = events.TypeViewsCounted
+			e.Data = events.Views{Revision: 1, List: entry.List, EntryID: entry.EntryID, Views: k.rng.Int64N(1000)}
+		case 3:
+			e.Type = events.TypeDelisted
+			e.Data = events.Delisting{Revision: 1, List: entry.List, EntryID: entry.EntryID}
 		default:
 			entry.Name = fmt.Sprintf("%s %d", entry.Name, k.serial)
-			e.Type, e.Data = events.TypeAmended, entry
+			e.Type = events.TypeAmended
+			e.Data = entry
 		}
 		e.Data = events.Revised(e.Data, int64(k.serial))
 		out[i] = e
@@ -217,8 +214,8 @@ type stored struct {
 }
 
 // readStream reads the whole stream, up to the end that it has now. The server erases the messages
-// before a tombstone meanwhile, so how many there are is not known before.
-func (k *killer) readStream() []stored {
+// before a tombstone meanwhile; a message follows the last one if that is gone.
+func (k *killer) readStream() (all []stored) {
 	k.t.Helper()
 	js := k.stream()
 	defer js.Conn().Close()
@@ -226,32 +223,27 @@ func (k *killer) readStream() []stored {
 	defer cancel()
 	stream, err := js.Stream(ctx, events.DefaultStream)
 	require.NoError(k.t, err)
-	consumer, err := js.OrderedConsumer(ctx, events.DefaultStream, jetstream.OrderedConsumerConfig{})
-	require.NoError(k.t, err)
 	state := stream.CachedInfo().State
 	if state.Msgs == 0 {
 		return nil
 	}
-	return k.drain(ctx, consumer, state.LastSeq)
-}
 
-// drain reads up to the sequence last. The message there may be gone, but then one follows.
-func (k *killer) drain(ctx context.Context, consumer jetstream.Consumer, last uint64) (out []stored) {
-	k.t.Helper()
+	consumer, err := js.OrderedConsumer(ctx, events.DefaultStream, jetstream.OrderedConsumerConfig{})
+	require.NoError(k.t, err)
 	messages, err := consumer.Messages()
 	require.NoError(k.t, err)
 	defer messages.Stop()
-	for at := uint64(0); at < last; {
+	for seq := uint64(0); seq < state.LastSeq; {
 		msg, err := messages.Next(jetstream.NextContext(ctx))
 		require.NoError(k.t, err)
 		meta, err := msg.Metadata()
 		require.NoError(k.t, err)
-		at = meta.Sequence.Stream
+		seq = meta.Sequence.Stream
 		e, err := events.DecodeMessage(msg.Subject(), msg.Data())
 		require.NoError(k.t, err)
-		out = append(out, stored{at, e})
+		all = append(all, stored{seq, e})
 	}
-	return out
+	return all
 }
 
 // nothingLost looks for every acknowledged event. One that is not there must have been rolled up

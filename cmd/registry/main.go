@@ -9,7 +9,6 @@ import (
 	"log"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -27,29 +26,30 @@ func main() {
 	// net/http's client writes unsolicited data of a server to the standard logger. The program
 	// itself logs with slog.
 	log.SetOutput(io.Discard)
+
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go obey(signals, cancel)
+	go obeySignals(signals, cancel)
+
 	err := run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr)
-	os.Exit(report(os.Stderr, err))
+	os.Exit(reportError(os.Stderr, err))
 }
 
 // oneSignal is how long further signals count as the first one: timeout(1) and some supervisors
 // signal both the process and its group.
 const oneSignal = 500 * time.Millisecond
 
-// obey stops the program at the first signal and ends it at the second. (signal.NotifyContext can
-// lose a second signal that follows closely.)
-func obey(signals <-chan os.Signal, stop context.CancelFunc) {
+// obeySignals stops the program at the first signal and ends it at the second. (signal.NotifyContext
+// can lose a second signal that follows closely.)
+func obeySignals(signals <-chan os.Signal, stop context.CancelFunc) {
 	<-signals
+	first := time.Now()
 	stop()
-	for begun := time.Now(); ; {
-		if <-signals; time.Since(begun) > oneSignal {
-			break
-		}
+	for time.Since(first) <= oneSignal {
+		<-signals
 	}
-	os.Exit(report(os.Stderr, errors.New("ended by a second signal before everything was done")))
+	os.Exit(reportError(os.Stderr, errors.New("ended by a second signal before everything was done")))
 }
 
 // Exit statuses (cmd/registry/CONTRACT.md#exit-status).
@@ -59,38 +59,42 @@ const (
 	exitUsage  = 2
 )
 
-// lastWordsWithin bounds the wait for a reader of the last line.
-const lastWordsWithin = time.Second
-
-// report writes a failure as one line and returns its exit status. If nobody reads the line, it
-// returns all the same.
-func report(stderr io.Writer, err error) int {
+// reportError writes a failure as one line and returns its exit status.
+func reportError(stderr io.Writer, err error) int {
 	if err == nil {
 		return exitOK
 	}
 	line := "registry: " + natserr.OneLine(err)
-	if usage, ok := errors.AsType[cli.UsageError](err); ok {
-		command, what := cmp.Or(usage.Command, programName), "explains the flags"
-		if command == programName {
-			what = "lists the commands"
-		}
-		writeWithin(lastWordsWithin, stderr, fmt.Sprintf("%s (%s --help %s)\n", line, command, what))
-		return exitUsage
+	// A usage error also says which help explains more.
+	usage, ok := errors.AsType[cli.UsageError](err)
+	if !ok {
+		writeLine(stderr, line)
+		return exitFailed
 	}
-	writeWithin(lastWordsWithin, stderr, line+"\n")
-	return exitFailed
+
+	command := cmp.Or(usage.Command, programName)
+	topic := "explains the flags"
+	if command == programName {
+		topic = "lists the commands"
+	}
+
+	writeLine(stderr, fmt.Sprintf("%s (%s --help %s)", line, command, topic))
+	return exitUsage
 }
 
-// writeWithin writes a line, and gives up after d: a pipe may be full.
-func writeWithin(d time.Duration, w io.Writer, line string) {
+// lastLineWithin bounds the wait for a reader of the last line.
+const lastLineWithin = time.Second
+
+// writeLine writes a line, and gives up if nobody reads it: a pipe may be full.
+func writeLine(w io.Writer, line string) {
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
-		_, _ = io.WriteString(w, line) // there is nobody else to tell
+		_, _ = fmt.Fprintln(w, line) // there is nobody else to tell
 	}()
 	select {
 	case <-written:
-	case <-time.After(d):
+	case <-time.After(lastLineWithin):
 	}
 }
 
@@ -120,7 +124,7 @@ type process struct {
 	stdout, stderr io.Writer
 }
 
-// run is the whole program. args are without the program's name; the error is for report. It
+// run is the whole program. args are without the program's name; the error is for reportError. It
 // returns nil when ctx ends during serve and everything has been saved.
 func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) error {
 	var flags commands
@@ -128,49 +132,28 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 	if err != nil {
 		return fmt.Errorf("command line: %w", err)
 	}
-	parsed, err := parser.Parse(spelledOut(args))
+
+	parsed, err := parser.Parse(args)
 	if errors.Is(err, errHelpShown) {
 		return nil
 	}
-	if err != nil {
-		return misused(err, args, stderr)
+
+	if parseError, ok := errors.AsType[*kong.ParseError](err); ok {
+		return cli.UsageError{Err: err, Command: commandOf(parseError.Context)}
 	}
+	if err != nil {
+		return cli.UsageError{Err: err}
+	}
+
 	if err = cli.CheckEmpty(parsed); err == nil {
 		err = parsed.Run(&process{ctx: ctx, getenv: getenv, stdin: stdin, stdout: stdout, stderr: stderr})
 	}
+
+	// A command does not know its own name.
 	if usage, ok := errors.AsType[cli.UsageError](err); ok {
 		return cli.UsageError{Err: usage.Err, Command: commandOf(parsed)}
 	}
 	return err
-}
-
-// spelledOut translates common first attempts: "help serve" to "serve --help", "--version" to
-// "version".
-func spelledOut(args []string) []string {
-	switch {
-	case len(args) > 0 && args[0] == "help":
-		return append(slices.Clone(args[1:]), "--help")
-	case len(args) == 1 && args[0] == "--version":
-		return []string{"version"}
-	}
-	return args
-}
-
-// misused returns the error of an invalid command line. A command line that ends before a command
-// gets the help, on stderr.
-func misused(err error, args []string, stderr io.Writer) error {
-	parse, ok := errors.AsType[*kong.ParseError](err)
-	if !ok {
-		return cli.UsageError{Err: err}
-	}
-	ctx := parse.Context
-	if node := ctx.Selected(); len(args) == 0 || node != nil && len(node.Children) > 0 && args[len(args)-1] == node.Name {
-		ctx.Stdout = stderr
-		if err := ctx.PrintUsage(false); err != nil {
-			return err
-		}
-	}
-	return cli.UsageError{Err: err, Command: commandOf(ctx)}
 }
 
 // commandOf returns the command line as far as it was understood, without flags.
@@ -189,7 +172,7 @@ func newParser(flags *commands, getenv func(string) string, stdout, stderr io.Wr
 		kong.Help(printHelp),
 		kong.Writers(stdout, stderr),
 		kong.NoDefaultHelp(),
-		kong.Resolvers(fromEnvironment(getenv)),
+		kong.Resolvers(environmentResolver(getenv)),
 		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 110}),
 		kong.Exit(func(int) {}), // only main may end the process
 	)
@@ -200,8 +183,6 @@ const examples = `
 Examples:
   registry serve --demo             Try it: invented entries, site and API at http://localhost:8080.
   registry publish events.ndjson    Put the events of a file into the stream of a server on this machine.
-
-"registry help COMMAND" explains a command and its flags.
 `
 
 // printHelp prints kong's help. The program's own help has one or two lines for each command, and
@@ -210,6 +191,7 @@ func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
 	if ctx.Selected() != nil {
 		return kong.DefaultHelpPrinter(options, ctx)
 	}
+
 	options.NoExpandSubcommands = true
 	options.FlagsLast = true
 	if err := kong.DefaultHelpPrinter(options, ctx); err != nil {
@@ -219,19 +201,19 @@ func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
 	return err
 }
 
-// fromEnvironment gives a flag that is not on the command line the value of its variable. An empty
+// environmentResolver gives a flag that is not on the command line the value of its variable. An empty
 // variable counts as unset, as in compose files.
-func fromEnvironment(getenv func(string) string) kong.Resolver {
+func environmentResolver(getenv func(string) string) kong.Resolver {
 	return kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-		if value := getenv(variable(flag.Name)); value != "" && flag.Name != "help" {
+		if value := getenv(variableName(flag.Name)); value != "" && flag.Name != "help" {
 			return value, nil
 		}
 		return nil, nil
 	})
 }
 
-// variable returns the name of a flag's environment variable.
-func variable(flag string) string {
+// variableName returns the name of a flag's environment variable.
+func variableName(flag string) string {
 	return "REGISTRY_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 

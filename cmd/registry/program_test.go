@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/registry/cmd/registry/registrytest"
+	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/events/publish"
 	"example.org/registry/httpapi/admin"
@@ -161,6 +162,18 @@ func (p *program) publish(ndjson string) {
 		p.t.Fatalf("publish says %q: %v", said, err)
 	}
 	p.applied(want)
+}
+
+// ndjson returns the lines of events.
+func ndjson(t *testing.T, all ...events.Event) string {
+	t.Helper()
+	var out strings.Builder
+	for _, e := range all {
+		line, err := events.Encode(e)
+		require.NoError(t, err)
+		out.Write(append(line, '\n'))
+	}
+	return out.String()
 }
 
 // fill publishes n events and waits until the server has applied them.

@@ -35,19 +35,10 @@ func (c *publishCmd) Run(p *process) error {
 	if c.MaxErrors < 0 {
 		return cli.Usagef("--max-errors: must not be negative")
 	}
-	if err := c.CheckURLs(); err != nil {
-		return err
-	}
-	if err := checkInputs(c.Files); err != nil {
-		return err
-	}
 
 	run := &publishing{send: checkOnly, dry: c.DryRun, maxErrors: c.MaxErrors, stderr: p.stderr,
 		progress: cli.NewProgress(p.stderr, "publishing", "events")}
 	if !c.DryRun {
-		if err := c.Check(); err != nil {
-			return err
-		}
 		nc, js, err := c.Open(p.ctx, "registry publish")
 		if err != nil {
 			return err
@@ -56,6 +47,7 @@ func (c *publishCmd) Run(p *process) error {
 		run.send = publish.New(js, publish.Config{Stream: string(c.Stream)}).PublishAll
 	}
 
+	// The summary is printed also if the run stops early.
 	err := run.publishFiles(p.ctx, c.Files, p.stdin)
 	_, printErr := fmt.Fprintln(p.stdout, run.summary())
 	if err == nil {
@@ -108,18 +100,31 @@ func (p *publishing) publishFiles(ctx context.Context, files []string, stdin io.
 	group.Go(func() error {
 		defer close(lines)
 		for _, name := range files {
-			if err := readFile(running, name, stdin, lines); err != nil {
+			if err := readEvents(running, name, stdin, lines); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 	group.Go(func() error { return p.publishLines(running, lines) })
-	return p.explain(ctx, group.Wait())
+	err := group.Wait()
+
+	// Of several reasons the first of these is the one that a person can act on.
+	if ctx.Err() != nil {
+		return errors.New("interrupted: publish the same files again to send the rest")
+	}
+	if errors.Is(err, errTooManyBad) {
+		return fmt.Errorf("stopped at %s: correct the line and publish again, or allow more bad lines with --max-errors", p.stopped)
+	}
+	if err == nil && p.bad > 0 {
+		return fmt.Errorf("%s not sent: correct and publish them again", cli.Count(p.bad, "bad line"))
+	}
+	return err
 }
 
-// readFile sends the events of a file. It passes over the first and the last line of an export.
-func readFile(ctx context.Context, name string, stdin io.Reader, to chan<- line) error {
+// readEvents sends the events of a file to a channel. It passes over the first and the last line of an
+// export.
+func readEvents(ctx context.Context, name string, stdin io.Reader, to chan<- line) error {
 	return readInput(ctx, name, stdin, func(number int, text []byte, err error) error {
 		if snapshots.IsFrame(text) {
 			return nil
@@ -128,6 +133,7 @@ func readFile(ctx context.Context, name string, stdin io.Reader, to chan<- line)
 		if err == nil {
 			l.message, l.err = publish.ParseMessage(bytes.Clone(text))
 		}
+
 		select {
 		case to <- l:
 			return nil
@@ -137,23 +143,24 @@ func readFile(ctx context.Context, name string, stdin io.Reader, to chan<- line)
 	})
 }
 
-// publishLines publishes lines in batches. What a pipe has brought is sent before it brings more, since
-// it may be a delisting.
+// publishLines publishes lines in batches. Lines of a pipe are sent before it brings more, since one may
+// be a delisting.
 func (p *publishing) publishLines(ctx context.Context, lines <-chan line) error {
 	for {
 		if len(lines) == 0 || len(p.pending) == batchLines {
-			if err := p.flush(ctx); err != nil {
+			if err := p.sendPending(ctx); err != nil {
 				return err
 			}
 		}
+
 		select {
 		case l, more := <-lines:
 			if !more {
-				return p.flush(ctx)
+				return p.sendPending(ctx)
 			}
 			if l.err == nil {
 				p.pending = append(p.pending, l)
-			} else if err := p.refuse(ctx, l, l.err); err != nil {
+			} else if err := p.refuseLine(ctx, l, l.err); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -162,16 +169,17 @@ func (p *publishing) publishLines(ctx context.Context, lines <-chan line) error 
 	}
 }
 
-// refuse reports a bad line. The one that exceeds the maximum ends the run; the good lines before it
+// refuseLine reports a bad line. The line that exceeds the maximum ends the run; the good lines before it
 // are sent.
-func (p *publishing) refuse(ctx context.Context, l line, reason error) error {
+func (p *publishing) refuseLine(ctx context.Context, l line, reason error) error {
 	p.bad++
 	if p.bad > p.maxErrors {
 		p.stopped = l.place
-		if err := p.flush(ctx); err != nil {
+		if err := p.sendPending(ctx); err != nil {
 			return err
 		}
 	}
+
 	if _, err := fmt.Fprintf(p.stderr, "%s: %s\n", l.place, reason); err != nil {
 		return err
 	}
@@ -181,27 +189,18 @@ func (p *publishing) refuse(ctx context.Context, l line, reason error) error {
 	return nil
 }
 
-// flush sends the pending lines and waits until the stream has stored them. A message that the
+// sendPending sends the pending lines and waits until the stream has stored them. A message that the
 // publisher refuses, such as another state in a known revision, is a bad line like any other.
-func (p *publishing) flush(ctx context.Context) error {
+func (p *publishing) sendPending(ctx context.Context) error {
 	for len(p.pending) > 0 {
 		batch := p.pending
-		messages := make([]publish.Message, len(batch))
-		for i := range batch {
-			messages[i] = batch[i].message
-		}
 		p.pending = nil
-
-		sum, err := p.send(ctx, messages)
-		p.sum.Sent += sum.Sent
-		p.sum.Known += sum.Known
-		p.sum.Stale += sum.Stale
-		p.sum.LastSequence = max(p.sum.LastSequence, sum.LastSequence)
+		err := p.sendBatch(ctx, batch)
 		if err == nil {
-			p.progress.Add(len(batch))
 			return nil
 		}
 
+		// Everything before the message that failed is stored.
 		failed, isMessage := errors.AsType[*publish.MessageError](err)
 		if !isMessage {
 			return stopError{batch[len(batch)-1].place, err}
@@ -211,14 +210,33 @@ func (p *publishing) flush(ctx context.Context) error {
 		if !isBad {
 			return stopError{batch[failed.Index].place, failed.Err}
 		}
-		if p.bad < p.maxErrors { // the lines after the one that stops the run are not sent
+
+		if p.bad < p.maxErrors { // a line that stops the run is the last
 			p.pending = batch[failed.Index+1:]
 		}
-		if err := p.refuse(ctx, batch[failed.Index], reason); err != nil {
+		if err := p.refuseLine(ctx, batch[failed.Index], reason); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// sendBatch sends lines, and adds them to the sum.
+func (p *publishing) sendBatch(ctx context.Context, batch []line) error {
+	messages := make([]publish.Message, len(batch))
+	for i := range batch {
+		messages[i] = batch[i].message
+	}
+
+	sum, err := p.send(ctx, messages)
+	p.sum.Sent += sum.Sent
+	p.sum.Known += sum.Known
+	p.sum.Stale += sum.Stale
+	p.sum.LastSequence = max(p.sum.LastSequence, sum.LastSequence)
+	if err == nil {
+		p.progress.Add(len(batch))
+	}
+	return err
 }
 
 // stopError is the error of a run that the broker stopped.
@@ -233,19 +251,6 @@ func (e stopError) Error() string {
 }
 
 func (e stopError) Unwrap() error { return e.err }
-
-// explain returns the error of a run that ended with err.
-func (p *publishing) explain(ctx context.Context, err error) error {
-	switch {
-	case ctx.Err() != nil:
-		return errors.New("interrupted: publish the same files again to send the rest")
-	case errors.Is(err, errTooManyBad):
-		return fmt.Errorf("stopped at %s: correct the line and publish again, or allow more bad lines with --max-errors", p.stopped)
-	case err == nil && p.bad > 0:
-		return fmt.Errorf("%s not sent: correct and publish them again", cli.Count(p.bad, "bad line"))
-	}
-	return err
-}
 
 // summary returns the output.
 func (p *publishing) summary() string {

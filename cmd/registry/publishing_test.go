@@ -22,26 +22,35 @@ import (
 	"example.org/registry/projector"
 )
 
-// TestPublishingJavaScript runs the program of events/PUBLISHING.md with the real client: the
-// decoder finds its event valid, and the stream has it.
-func TestPublishingJavaScript(t *testing.T) {
+// TestPublishingExamples runs the programs of events/PUBLISHING.md, Python with a stand-in for the client:
+// each publishes one valid event, and prints its sequence.
+func TestPublishingExamples(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	node := nodeModules(t, dir)
-	p := publishingProgram(t, "js", filepath.Join(dir, "publish.mjs"))
-	cmd := exec.CommandContext(t.Context(), node, "publish.mjs")
-	cmd.Dir = dir
-	p.publishes(t, cmd, events.TypeListed)
-}
-
-// TestPublishingPython runs the Python program, with a stand-in for the client.
-func TestPublishingPython(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "publish.py")
-	p := publishingProgram(t, "python", file)
-	cmd := exec.CommandContext(t.Context(), "python3", file)
-	cmd.Env = pythonModules(t)
-	p.publishes(t, cmd, events.TypeDelisted)
+	for language, c := range map[string]struct {
+		file    string
+		command func(t *testing.T, dir string) *exec.Cmd
+		want    events.Type
+	}{
+		"js": {"publish.mjs", func(t *testing.T, dir string) *exec.Cmd {
+			return exec.Command(nodeModules(t, dir), filepath.Join(dir, "publish.mjs"))
+		}, events.TypeListed},
+		"python": {"publish.py", func(t *testing.T, dir string) *exec.Cmd {
+			cmd := exec.Command("python3", filepath.Join(dir, "publish.py"))
+			cmd.Env = pythonModules(t)
+			return cmd
+		}, events.TypeDelisted},
+		"go": {"main.go", func(t *testing.T, dir string) *exec.Cmd {
+			installed(t, true, "Go")
+			return exec.Command("go", "run", filepath.Join(dir, "main.go"))
+		}, events.TypeListed},
+	} {
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			p := publishingProgram(t, language, filepath.Join(dir, c.file))
+			p.publishes(t, c.command(t, dir), c.want)
+		})
+	}
 }
 
 // pythonModules returns an environment in which Python finds the stand-in for nats-py.
@@ -52,15 +61,6 @@ func pythonModules(t *testing.T) []string {
 	modules, err := filepath.Abs("testdata/python")
 	require.NoError(t, err)
 	return append(os.Environ(), "PYTHONPATH="+modules, "PYTHONDONTWRITEBYTECODE=1")
-}
-
-// TestPublishingGo compiles the program of events/PUBLISHING.md and runs it.
-func TestPublishingGo(t *testing.T) {
-	installed(t, true, "Go")
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "main.go")
-	p := publishingProgram(t, "go", file)
-	p.publishes(t, exec.CommandContext(t.Context(), "go", "run", file), events.TypeListed)
 }
 
 // TestRejectedExamples: each program of events/examples prints the copies of rejected events that were made before it began, from

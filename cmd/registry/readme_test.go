@@ -83,14 +83,3 @@ func TestReadmeEvent(t *testing.T) {
 	_, err := events.DecodeMessage(sample[1], []byte(sample[2]))
 	require.NoError(t, err)
 }
-
-// TestReadmeLinks looks for files that are not there.
-func TestReadmeLinks(t *testing.T) {
-	for _, file := range pages() {
-		for _, link := range regexp.MustCompile(`\]\(([^)#:]+)`).FindAllStringSubmatch(page(t, file), -1) {
-			if _, err := os.Stat(filepath.Join("..", "..", filepath.Dir(file), link[1])); err != nil {
-				t.Errorf("%s: %v", file, err)
-			}
-		}
-	}
-}

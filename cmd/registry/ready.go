@@ -25,18 +25,19 @@ type readyCmd struct {
 	Wait      time.Duration `default:"0s" help:"Try for this long, also while no server is there yet. 0: once."`
 }
 
-// Run prints "ready", with what an operator must know beside, or returns the last reason as the error.
+// Run prints "ready", with a caution of the server, or returns the last reason as the error.
 func (c *readyCmd) Run(p *process) error {
 	if c.Wait < 0 {
 		return cli.Usagef("--wait: must be 0 or more")
 	}
-	end := time.Now().Add(c.Wait)
-	for {
-		left := time.Until(end)
-		if c.Wait == 0 {
-			left = readyWithin
+
+	for end := time.Now().Add(c.Wait); ; {
+		// With --wait the last request ends in time.
+		timeout := readyWithin
+		if c.Wait > 0 {
+			timeout = min(time.Until(end), readyWithin)
 		}
-		caution, err := c.poll(p.ctx, left)
+		caution, err := c.askServer(p.ctx, timeout)
 		if err == nil {
 			_, err = fmt.Fprintln(p.stdout, "ready"+caution)
 			return err
@@ -47,9 +48,9 @@ func (c *readyCmd) Run(p *process) error {
 	}
 }
 
-// poll makes one request, of at most readyWithin and left. It returns what /readyz says after "ok".
-func (c *readyCmd) poll(ctx context.Context, left time.Duration) (caution string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, min(left, readyWithin))
+// askServer makes one request. It returns what /readyz says after "ok".
+func (c *readyCmd) askServer(ctx context.Context, timeout time.Duration) (caution string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	body, err := cli.AdminFlags{AdminAddr: c.AdminAddr}.Ask(ctx, http.MethodGet, "/readyz")
 	if err != nil {

@@ -6,19 +6,17 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"example.org/registry/cmd/registry/internal/cli"
+	"example.org/registry/events/pause"
 	"example.org/registry/httpapi/admin"
 )
 
 // rebuildCmd asks the running server for a new read model.
-type rebuildCmd struct {
-	cli.AdminFlags
-}
+type rebuildCmd struct{ cli.AdminFlags }
 
 // Help returns the help beyond the flags.
 func (rebuildCmd) Help() string {
@@ -39,50 +37,34 @@ func (c *rebuildCmd) Run(p *process) error {
 		c.showProgress(ctx, p.stderr)
 		return nil
 	})
-	if err := group.Wait(); p.ctx.Err() != nil {
+	err := group.Wait()
+	if p.ctx.Err() != nil {
 		return errors.New("interrupted: the rebuild was abandoned; the read model is unchanged")
-	} else if err != nil {
+	}
+	if err != nil {
 		return fmt.Errorf("not rebuilt: %w", err)
 	}
-	_, err := io.WriteString(p.stdout, summaryOf(rebuilt))
+
+	_, err = fmt.Fprintf(p.stdout, "before  %s\nafter   %s\nrebuilt from %s in %.1f s\n",
+		describeModel(rebuilt.Before), describeModel(rebuilt.After), cli.Count(int(rebuilt.Events), "event"), rebuilt.Seconds)
 	return err
 }
 
-// showProgress shows the rebuild's progress until ctx ends. It ignores errors.
+// showProgress shows the rebuild's progress on a terminal until ctx ends. It ignores errors.
 func (c *rebuildCmd) showProgress(ctx context.Context, w io.Writer) {
 	if !cli.IsTerminal(w) {
 		return
 	}
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
+
 	shown := cli.NewProgress(w, "rebuilding", "events")
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		if p, err := projectionAt(ctx, c.AdminFlags); err == nil && p.Rebuilding != nil && p.Rebuilding.Total > 0 {
+	for pause.For(ctx, 200*time.Millisecond) {
+		var p admin.Projection
+		if err := c.AskJSON(ctx, http.MethodGet, "/projection", &p); err == nil && p.Rebuilding != nil && p.Rebuilding.Total > 0 {
 			shown.Set(int64(p.Rebuilding.Done), int64(p.Rebuilding.Total))
 		}
 	}
 }
 
-// projectionAt returns the server's /projection.
-func projectionAt(ctx context.Context, f cli.AdminFlags) (p admin.Projection, err error) {
-	return p, f.AskJSON(ctx, http.MethodGet, "/projection", &p)
-}
-
-// summaryOf returns the output of rebuild.
-func summaryOf(r admin.Rebuilt) string {
-	var s strings.Builder
-	for _, m := range []struct {
-		when  string
-		state admin.ModelState
-	}{{"before", r.Before}, {"after ", r.After}} {
-		fmt.Fprintf(&s, "%s  %s; checkpoint %d of stream %s, digest %s\n",
-			m.when, m.state.Entries, m.state.Checkpoint, cli.Printable(m.state.Epoch), m.state.Digest)
-	}
-	fmt.Fprintf(&s, "rebuilt from %s in %.1f s\n", cli.Count(int(r.Events), "event"), r.Seconds)
-	return s.String()
+func describeModel(m admin.ModelState) string {
+	return fmt.Sprintf("%s; checkpoint %d of stream %s, digest %s", m.Entries, m.Checkpoint, cli.Printable(m.Epoch), m.Digest)
 }

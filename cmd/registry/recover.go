@@ -21,7 +21,7 @@ type recoverCmd struct {
 	Yes          bool           `help:"Publish without asking."`
 	Stream       cli.StreamName `default:"REGISTRY" help:"Name of the event stream." group:"Broker and stream"`
 	CreateStream bool           `help:"Create the stream if the broker has none, such as after its loss."`
-	newStream    `embed:""`
+	cli.NewStreamFlags
 	cli.AdminFlags
 	cli.BrokerFlags
 }
@@ -35,35 +35,38 @@ func (recoverCmd) Help() string {
 
 // Run compares, asks and publishes.
 func (c *recoverCmd) Run(p *process) error {
-	if err := errors.Join(c.newStream.check(), c.Check()); err != nil {
+	if err := errors.Join(c.NewStreamFlags.Check(), c.BrokerFlags.Check()); err != nil {
 		return err
 	}
-	return cli.Interrupted(p.ctx, c.run(p))
+	return cli.Interrupted(p.ctx, c.compareAndPublish(p))
 }
 
-func (c *recoverCmd) run(p *process) error {
+func (c *recoverCmd) compareAndPublish(p *process) error {
 	known, err := c.readSources(p)
 	if err != nil {
 		return err
 	}
-	nc, js, err := connect(c.BrokerFlags, "registry recover")
+
+	nc, js, err := c.Connect("registry recover")
 	if err != nil {
 		return err
 	}
 	defer nc.Close()
 
+	// A dry run counts for a missing stream, too.
 	options := projector.RecoverOptions{Create: c.CreateStream || c.DryRun, Replicas: c.StreamReplicas, History: c.StreamHistory, Into: c.Into}
 	plan, err := projector.PlanRecovery(p.ctx, js, string(c.Stream), known, options)
 	if err != nil {
-		return c.explain(err)
+		return c.explainError(err)
 	}
 	if err := c.printPlan(p, plan); err != nil || c.DryRun {
 		return err
 	}
+
 	if err := c.askPermission(p); err != nil {
 		return err
 	}
-	return c.publish(p, js, known, options)
+	return c.publishStates(p, js, known, options)
 }
 
 // readSources reads all states that may be published.
@@ -72,6 +75,7 @@ func (c *recoverCmd) readSources(p *process) (*projector.Known, error) {
 	if len(sources) == 0 {
 		sources = []string{""}
 	}
+
 	known := &projector.Known{}
 	for _, name := range sources {
 		from, err := openStates(p, name, c.AdminFlags, c.BrokerFlags)
@@ -84,20 +88,20 @@ func (c *recoverCmd) readSources(p *process) (*projector.Known, error) {
 		err = known.Add(from)
 		from.Close()
 		if err != nil {
-			return nil, unusable(name, err)
+			return nil, explainSource(name, err)
 		}
 	}
 	return known, nil
 }
 
-// printPlan prints what is about to be done.
+// printPlan prints how much is about to be published.
 func (c *recoverCmd) printPlan(p *process, plan projector.RecoveryPlan) error {
-	what := fmt.Sprintf("the stream %s has %d messages", c.Stream, plan.Messages)
+	state := fmt.Sprintf("has %d messages", plan.Messages)
 	if plan.Missing {
-		what = fmt.Sprintf("the stream %s is missing", c.Stream)
+		state = "is missing"
 	}
-	_, err := fmt.Fprintf(p.stdout, "%s; to publish: %s; %d already there; %d newer in the stream stay\n",
-		what, cli.Count(plan.Publish, "state"), plan.Known, plan.Newer)
+	_, err := fmt.Fprintf(p.stdout, "the stream %s %s; to publish: %s; %d already there; %d newer in the stream stay\n",
+		c.Stream, state, cli.Count(plan.Publish, "state"), plan.Known, plan.Newer)
 	return err
 }
 
@@ -110,6 +114,7 @@ func (c *recoverCmd) askPermission(p *process) error {
 	if !ok || !cli.IsTerminal(stdin) || !cli.IsTerminal(p.stderr) {
 		return errors.New("nothing was published; repeat with --yes")
 	}
+
 	fmt.Fprint(p.stderr, "publish this? [y/N] ")
 	line, err := bufio.NewReader(stdin).ReadString('\n')
 	if err != nil || !strings.HasPrefix(strings.ToLower(strings.TrimSpace(line)), "y") {
@@ -118,17 +123,17 @@ func (c *recoverCmd) askPermission(p *process) error {
 	return nil
 }
 
-func (c *recoverCmd) publish(p *process, js jetstream.JetStream, known *projector.Known, options projector.RecoverOptions) error {
+func (c *recoverCmd) publishStates(p *process, js jetstream.JetStream, known *projector.Known, options projector.RecoverOptions) error {
 	progress := cli.NewProgress(p.stderr, "publishing", "states")
 	options.Progress = func(done, total int) { progress.Set(int64(done), int64(total)) }
 	sum, err := projector.Recover(p.ctx, js, string(c.Stream), known, options)
 	if err != nil {
-		return fmt.Errorf("%w; run the same command again", c.explain(err))
+		return fmt.Errorf("%w; run the same command again", c.explainError(err))
 	}
 	_, err = fmt.Fprintf(p.stdout, "published: %d; every server reads the stream again and goes on by itself\n", sum.Sent)
 	return err
 }
 
-func (c *recoverCmd) explain(err error) error {
+func (c *recoverCmd) explainError(err error) error {
 	return fmt.Errorf("broker at %s: %w", c.Addresses(), cli.Advise(err))
 }

@@ -53,7 +53,7 @@ func TestRemains(t *testing.T) {
 	d := newProgram(t, "--snapshot-every=0")
 	r := &remaining{program: d}
 	d.start("--snapshot-every=1s", "--snapshot-keep=2")
-	d.publish(mixedEvents(t)) // others, who stay
+	d.publish(ndjson(t, eventstest.Events(300, 3)...)) // others, who stay
 	entry := events.Entry{Revision: 1, List: events.Scammers, EntryID: "canary", ChatID: canaries()[2], Name: canaries()[0], ReportID: "R-1",
 		Reason: strings.Repeat(canaries()[0]+" ", 400), Verified: true, ReportedAt: eventstest.Start()}
 	_, err := r.stream().Publish(t.Context(), entry.Subject().String(), []byte(`{"no":"event","data":"`+canaries()[0]+`"}`))

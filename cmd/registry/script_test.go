@@ -27,7 +27,7 @@ import (
 	"example.org/registry/events/stream"
 )
 
-// TestScripts runs what a user sees of the program: one file a topic in testdata.
+// TestScripts runs what a user sees of the program: one file for each topic in testdata.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -43,7 +43,6 @@ func TestScripts(t *testing.T) {
 			"get":       scriptGet,
 			"occupy":    scriptOccupy,
 			"make":      scriptMake,
-			"hostile":   scriptHostile,
 			"await":     scriptAwait,
 			"broker":    scriptBroker,
 			"recreate":  scriptRecreate,
@@ -53,7 +52,6 @@ func TestScripts(t *testing.T) {
 			"purge":     scriptPurge,
 			"cut":       scriptCut,
 			"digest":    scriptDigest,
-			"same":      scriptSame,
 		},
 	})
 }
@@ -156,27 +154,6 @@ func scriptMake(ts *testscript.TestScript, neg bool, args []string) {
 	var out strings.Builder
 	for _, e := range eventstest.Events(count, seed) {
 		text, err := events.Encode(e)
-		ts.Check(err)
-		out.Write(append(text, '\n'))
-	}
-	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(out.String()), 0o644))
-}
-
-// scriptHostile is: hostile FILE. It writes 14 events of scammers with reasons that took gigabytes
-// to render, or became megabytes of HTML, before rendering was bounded.
-func scriptHostile(ts *testscript.TestScript, neg bool, args []string) {
-	long := "[a]: http://a/" + strings.Repeat(`"`, 9_900) + "\n\n" + strings.Repeat("[a] ", 2_500)
-	reasons := []string{
-		strings.Repeat("- ", 3_000) + "a\n" + strings.Repeat("\n", 13_900) + "x",
-		"[a]: http://a/" + strings.Repeat("b", 9_900) + "\n\n" + strings.Repeat("[a] ", 2_500),
-	}
-	for range 12 {
-		reasons = append(reasons, long)
-	}
-	var out strings.Builder
-	for i, e := range eventstest.Entries(len(reasons), 1) {
-		e.List, e.EntryID, e.ChatID, e.Reason = events.Scammers, fmt.Sprint("hostile", i+1), fmt.Sprint(100_000_000_000_000_001+i), reasons[i]
-		text, err := events.Encode(eventstest.Listed(e, 1))
 		ts.Check(err)
 		out.Write(append(text, '\n'))
 	}
@@ -315,27 +292,4 @@ func scriptDigest(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%d %s", status, body)
 	}
 	ts.Setenv(args[1], p.Digest)
-}
-
-// scriptSame is: same FILE FILE. The files hold the same data in the same order, under different
-// ids.
-func scriptSame(ts *testscript.TestScript, neg bool, args []string) {
-	a, b := decodeEvents(ts, args[0]), decodeEvents(ts, args[1])
-	if len(a) == 0 || len(a) != len(b) {
-		ts.Fatalf("%d and %d events", len(a), len(b))
-	}
-	for i := range a {
-		if a[i].Data != b[i].Data || a[i].ID == b[i].ID {
-			ts.Fatalf("event %d: %v and %v", i, a[i], b[i])
-		}
-	}
-}
-
-func decodeEvents(ts *testscript.TestScript, file string) (all []events.Event) {
-	for line := range strings.Lines(ts.ReadFile(file)) {
-		e, err := events.Decode([]byte(strings.TrimSpace(line)))
-		ts.Check(err)
-		all = append(all, e)
-	}
-	return all
 }

@@ -27,51 +27,43 @@ type snapshotCmd struct {
 
 // snapshotCreateCmd makes a snapshot of the running server.
 type snapshotCreateCmd struct {
-	Output string `placeholder:"FILE" help:"Write the snapshot to this file instead of the object store, in one step once it is complete. -: standard output."`
+	Output string `placeholder:"FILE" help:"Write the snapshot to this file instead of the object store, in one step once it is complete."`
 	cli.AdminFlags
 }
 
-// Run prints what was made.
-func (c *snapshotCreateCmd) Run(p *process) error {
-	if c.Output == "-" {
-		_, err := c.write(p, p.stdout)
-		return cli.Interrupted(p.ctx, err)
-	}
-	name, h := c.Output, snapshots.Header{}
-	var err error
+// Run prints the description of the new snapshot.
+func (c *snapshotCreateCmd) Run(p *process) (err error) {
+	var made serve.Created
 	if c.Output == "" {
-		var made struct {
-			Name string `json:"name"`
-			snapshots.Header
-		}
 		err = c.AskJSON(p.ctx, http.MethodPost, "/snapshots", &made)
-		name, h = made.Name, made.Header
 	} else {
+		made.Name = c.Output
 		err = replaceFile("--output", c.Output, func(f *os.File) (err error) {
-			h, err = c.write(p, f)
+			made.Header, err = c.writeStates(p, f)
 			return err
 		})
 	}
 	if err != nil {
 		return cli.Interrupted(p.ctx, err)
 	}
-	_, err = fmt.Fprintf(p.stdout, "%s: %s\n", cli.Printable(name), describe(h))
+	_, err = fmt.Fprintf(p.stdout, "%s: %s\n", cli.Printable(made.Name), describeHeader(made.Header))
 	return err
 }
 
-// write writes the server's states, packed.
-func (c *snapshotCreateCmd) write(p *process, to io.Writer) (h snapshots.Header, err error) {
+// writeStates writes the server's states, packed.
+func (c *snapshotCreateCmd) writeStates(p *process, to io.Writer) (h snapshots.Header, err error) {
 	from, err := c.Ask(p.ctx, http.MethodGet, "/export")
 	if err != nil {
 		return h, err
 	}
 	defer from.Close()
+
 	packed, err := snapshots.Pack(to)
 	if err != nil {
 		return h, err
 	}
 	if h, err = copyStates(from, packed); err != nil {
-		return h, unusable("", err)
+		return h, explainSource("", err)
 	}
 	return h, packed.Close()
 }
@@ -81,25 +73,25 @@ type snapshotListCmd struct{ cli.BrokerFlags }
 
 // Run prints a line for each snapshot.
 func (c *snapshotListCmd) Run(p *process) error {
-	nc, js, err := connect(c.BrokerFlags, "registry snapshot")
+	nc, js, err := c.Connect("registry snapshot")
 	if err != nil {
 		return err
 	}
 	defer nc.Close()
 	all, err := snapshots.NewBucket(js, 0).List(p.ctx)
 	if err != nil {
-		return cli.Interrupted(p.ctx, unanswered(c.BrokerFlags, err))
+		return cli.Interrupted(p.ctx, explainBucket(c.BrokerFlags, err))
 	}
 
 	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "NAME\tCHECKPOINT\tTIME\tSTATES\tBYTES\tDIGEST")
 	for _, o := range all {
-		at := o.Time.UTC().Format(time.RFC3339)
+		made := o.Time.UTC().Format(time.RFC3339)
 		if o.Err != nil {
-			fmt.Fprintf(table, "%s\t-\t%s\t-\t%d\tunusable: %s\n", cli.Printable(o.Name), at, o.Bytes, cli.Printable(natserr.OneLine(o.Err)))
+			fmt.Fprintf(table, "%s\t-\t%s\t-\t%d\tunusable: %s\n", cli.Printable(o.Name), made, o.Bytes, cli.Printable(natserr.OneLine(o.Err)))
 			continue
 		}
-		fmt.Fprintf(table, "%s\t%d\t%s\t%d\t%d\t%s\n", cli.Printable(o.Name), o.Header.Sequence, at, o.Header.Count, o.Bytes, o.Header.Digest)
+		fmt.Fprintf(table, "%s\t%d\t%s\t%d\t%d\t%s\n", cli.Printable(o.Name), o.Header.Sequence, made, o.Header.Count, o.Bytes, o.Header.Digest)
 	}
 	return table.Flush()
 }
@@ -117,15 +109,12 @@ func (c *snapshotVerifyCmd) Run(p *process) error {
 		return cli.Interrupted(p.ctx, err)
 	}
 	defer from.Close()
-	var h snapshots.Header
-	err = snapshots.Read(from, func(begun snapshots.Header) error {
-		h = begun
-		return nil
-	}, func(uint64, events.Event) error { return p.ctx.Err() })
+
+	h, err := readStates(from, func(uint64, events.Event) error { return p.ctx.Err() })
 	if err != nil {
-		return cli.Interrupted(p.ctx, unusable(c.Snapshot, err))
+		return cli.Interrupted(p.ctx, explainSource(c.Snapshot, err))
 	}
-	_, err = fmt.Fprintf(p.stdout, "%s: good: %s\n", cli.Printable(c.Snapshot), describe(h))
+	_, err = fmt.Fprintf(p.stdout, "%s: good: %s\n", cli.Printable(c.Snapshot), describeHeader(h))
 	return err
 }
 
@@ -142,7 +131,7 @@ func (snapshotRestoreCmd) Help() string {
 	return "A server started on it reads what the stream has had since. If that stream is lost, use registry recover instead."
 }
 
-// replacedSuffix is that of a store which a restore has replaced.
+// replacedSuffix ends the name of a store that a restore has replaced.
 const replacedSuffix = ".replaced"
 
 // Run touches the data directory only once there is a snapshot to read. It takes the directory's lock, as
@@ -159,26 +148,30 @@ func (c *snapshotRestoreCmd) Run(p *process) (err error) {
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
 
+	// The old store keeps its place until the new one is whole.
 	path := serve.StorePath(c.DataDir)
 	replaces, err := c.setAside(path)
 	if err != nil {
 		return err
 	}
+
 	h, err := snapshots.Restore(p.ctx, from, path)
 	if err != nil {
 		if replaces {
 			err = errors.Join(err, os.Remove(path+replacedSuffix))
 		}
-		return cli.Interrupted(p.ctx, fmt.Errorf("%w; the data directory is as it was", unusable(c.Snapshot, err)))
+		return cli.Interrupted(p.ctx, fmt.Errorf("%w; the data directory is as it was", explainSource(c.Snapshot, err)))
 	}
+
 	if replaces {
 		fmt.Fprintf(p.stdout, "the old store is now %s\n", path+replacedSuffix)
 	}
-	_, err = fmt.Fprintf(p.stdout, "restored into %s: %s\n", c.DataDir, describe(h))
+
+	_, err = fmt.Fprintf(p.stdout, "restored into %s: %s\n", c.DataDir, describeHeader(h))
 	return err
 }
 
-// setAside gives a store that is there a second name, which it keeps when another one takes the first.
+// setAside gives an existing store a second name, which it keeps when another store takes the first.
 func (c *snapshotRestoreCmd) setAside(path string) (replaces bool, err error) {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return false, nil

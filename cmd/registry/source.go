@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/cmd/registry/internal/cli"
 	"example.org/registry/events"
@@ -22,104 +21,77 @@ func openStates(p *process, name string, server cli.AdminFlags, broker cli.Broke
 	if name == "" {
 		return server.Ask(p.ctx, http.MethodGet, "/export")
 	}
+
 	file, err := os.Open(name)
 	if err == nil {
 		return file, nil
 	}
 	if !errors.Is(err, os.ErrNotExist) || strings.ContainsRune(name, os.PathSeparator) {
-		return nil, unusable(name, cli.Bare(err))
+		return nil, explainSource(name, cli.WithoutPath(err))
 	}
-	return openSnapshot(p, name, broker)
-}
 
-// openSnapshot opens a snapshot in the object store.
-func openSnapshot(p *process, name string, broker cli.BrokerFlags) (io.ReadCloser, error) {
-	nc, js, err := connect(broker, "registry snapshot")
+	nc, js, err := broker.Connect("registry snapshot")
 	if err != nil {
 		return nil, err
 	}
-	from, err := snapshots.NewBucket(js, 0).Open(p.ctx, name)
+
+	object, err := snapshots.NewBucket(js, 0).Open(p.ctx, name)
 	if err == nil {
-		return closing{from, closerFunc(nc.Close)}, nil
+		return objectReader{object, nc}, nil
 	}
 	nc.Close()
 	if errors.Is(err, snapshots.ErrNoSnapshot) {
 		return nil, fmt.Errorf("%s: no such file, and no such snapshot in the object store; registry snapshot list shows them", cli.Printable(name))
 	}
-	return nil, unanswered(broker, err)
+	return nil, explainBucket(broker, err)
 }
 
-// closing is a reader that closes something else, too.
-type closing struct {
+// objectReader is a snapshot in the object store, with the connection through which it is read.
+type objectReader struct {
 	io.ReadCloser
-	other io.Closer
+	nc *nats.Conn
 }
 
 // Close implements io.Closer.
-func (c closing) Close() error { return errors.Join(c.ReadCloser.Close(), c.other.Close()) }
-
-type closerFunc func()
-
-// Close implements io.Closer.
-func (f closerFunc) Close() error {
-	f()
-	return nil
+func (r objectReader) Close() error {
+	defer r.nc.Close()
+	return r.ReadCloser.Close()
 }
 
-// unusable adds an alternative to the error of a snapshot or export. An empty name is the running
+// explainSource adds the remedy to the error of a snapshot or export. An empty name is the running
 // server's.
-func unusable(name string, err error) error {
+func explainSource(name string, err error) error {
 	if name == "" {
 		return fmt.Errorf("answer of the server: %w", err)
 	}
 	return fmt.Errorf("%s: %w; %s", cli.Printable(name), err, cli.SnapshotAdvice(err))
 }
 
-// unanswered returns the error of a request about the object store, with the broker's name and the
-// remedy.
-func unanswered(broker cli.BrokerFlags, err error) error {
+// explainBucket adds the broker's name and the remedy to the error of a request about the object store.
+func explainBucket(broker cli.BrokerFlags, err error) error {
 	return fmt.Errorf("broker at %s: object store: %w", broker.Addresses(), cli.Advise(err))
 }
 
-// copyStates copies a snapshot line by line, and checks it on the way. What is written is whole only if
-// the error is nil.
+// copyStates copies the text of a snapshot, and checks it on the way. The copy is whole only if the
+// error is nil.
 func copyStates(from io.Reader, to io.Writer) (h snapshots.Header, err error) {
-	var w *snapshots.Writer
-	err = snapshots.Read(from, func(begun snapshots.Header) error {
-		h = begun
-		w, err = snapshots.NewWriter(to, h)
-		return err
-	}, func(sequence uint64, e events.Event) error {
-		line, err := snapshots.EncodeState(e.Data)
-		if err != nil {
-			return err
-		}
-		return w.Add(snapshots.State{Sequence: sequence, Line: line})
-	})
+	text, err := snapshots.Unpack(from)
 	if err != nil {
 		return h, err
 	}
-	return h, w.End()
+	return readStates(io.TeeReader(text, to), func(uint64, events.Event) error { return nil })
 }
 
-// describe returns a snapshot's description.
-func describe(h snapshots.Header) string {
+// readStates reads and checks a snapshot, and calls visit with each state and its sequence.
+func readStates(from io.Reader, visit func(sequence uint64, e events.Event) error) (h snapshots.Header, err error) {
+	err = snapshots.Read(from, func(begun snapshots.Header) error {
+		h = begun
+		return nil
+	}, visit)
+	return h, err
+}
+
+// describeHeader returns a snapshot's description.
+func describeHeader(h snapshots.Header) string {
 	return fmt.Sprintf("stream %s, checkpoint %d, %s, digest %s", cli.Printable(h.Stream), h.Sequence, cli.Count(h.Count, "state"), h.Digest)
-}
-
-// connect connects a command that needs no stream. The caller closes the connection.
-func connect(broker cli.BrokerFlags, name string) (*nats.Conn, jetstream.JetStream, error) {
-	if err := broker.Check(); err != nil {
-		return nil, nil, err
-	}
-	nc, err := broker.Connect(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	js, err := jetstream.New(nc)
-	if err != nil {
-		nc.Close()
-		return nil, nil, fmt.Errorf("broker at %s: %w", broker.Addresses(), err)
-	}
-	return nc, js, nil
 }

@@ -9,13 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"example.org/registry/cmd/registry/registrytest"
 	"github.com/stretchr/testify/require"
+
+	"example.org/registry/cmd/registry/registrytest"
 )
 
-// waiting starts a server with a request under way that takes two seconds: it asks for a sequence
+// startWaiting starts a server with a request under way that takes two seconds: it asks for a sequence
 // that does not come. The status of its answer arrives on the channel, 0 if it was cut off.
-func waiting(t *testing.T) (*program, <-chan int) {
+func startWaiting(t *testing.T) (*program, <-chan int) {
 	t.Helper()
 	p := startProgram(t)
 	status := make(chan int, 1)
@@ -23,6 +24,7 @@ func waiting(t *testing.T) (*program, <-chan int) {
 		a, _ := registrytest.Ask(t.Context(), p.HTTP+"/api/scammers", http.Header{"Registry-Min-Sequence": {"1000000"}})
 		status <- a.Status
 	}()
+
 	p.until("the request waits", func() bool {
 		_, body, err := ask(p.Admin + "/metrics")
 		return err == nil && bytes.Contains(body, []byte("\nregistry_http_sequence_waiters 1\n"))
@@ -30,53 +32,44 @@ func waiting(t *testing.T) (*program, <-chan int) {
 	return p, status
 }
 
-// refused waits until an address accepts no connection any more.
-func refused(t *testing.T, address string) {
-	t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); {
-		conn, err := net.Dial("tcp", address)
-		if err != nil {
-			return
+// untilRefused waits until the public listener accepts no connection any more.
+func (p *program) untilRefused() {
+	p.t.Helper()
+	p.until("no connection is accepted", func() bool {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(p.HTTP, "http://"))
+		if err == nil {
+			conn.Close()
 		}
-		conn.Close()
-	}
-	t.Fatal("still accepts connections")
+		return err != nil
+	})
 }
 
-// The first signal lets the requests under way be answered, and takes no new ones.
+// TestFirstSignalDrains: the first signal lets the request under way be answered, takes no new ones, and
+// saves everything. A signal that arrives twice at once, for the process and for its group, is one.
+// SIGHUP is ignored.
 func TestFirstSignalDrains(t *testing.T) {
 	t.Parallel()
-	p, status := waiting(t)
-	p.Signal(syscall.SIGTERM)
-	refused(t, strings.TrimPrefix(p.HTTP, "http://"))
-	if got := <-status; got != http.StatusServiceUnavailable {
-		t.Errorf("the request under way got %d", got)
-	}
-	if got := p.State().ExitCode(); got != 0 {
-		t.Errorf("exit status %d", got)
-	}
-}
-
-// SIGHUP is ignored with a line in the log; an orderly stop logs one.
-func TestHangupIsIgnored(t *testing.T) {
-	t.Parallel()
-	p, _ := waiting(t)
+	p, status := startWaiting(t)
 	p.Signal(syscall.SIGHUP)
 	require.NoError(t, p.WaitFor(t.Context(), "SIGHUP is ignored: flags and files are read at start alone; restart to change them"))
-	if status, _, err := ask(p.Admin + "/readyz"); status != http.StatusOK || err != nil {
-		t.Errorf("after SIGHUP: %d, %v", status, err)
-	}
-	p.stop()
+
+	p.Signal(syscall.SIGTERM)
+	p.Signal(syscall.SIGTERM)
+	p.untilRefused()
+	require.Equal(t, http.StatusServiceUnavailable, <-status, "answer to the request under way")
+	require.Equal(t, exitOK, p.State().ExitCode())
 	require.NoError(t, p.WaitFor(t.Context(), "stopped; everything is saved"))
 }
 
-// A second signal ends the process while it drains.
+// TestSecondSignalEndsAtOnce: a second signal ends the process while it drains.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()
-	p, status := waiting(t)
+	p, status := startWaiting(t)
 	p.Signal(syscall.SIGINT)
-	refused(t, strings.TrimPrefix(p.HTTP, "http://"))
-	again := time.NewTicker(oneSignal / 5) // until it is no longer taken for the first
+	p.untilRefused()
+
+	// Until it is no longer taken for the first.
+	again := time.NewTicker(oneSignal / 5)
 	defer again.Stop()
 	for ended := false; !ended; {
 		select {
@@ -86,23 +79,6 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 			ended = true
 		}
 	}
-	if got := p.State().ExitCode(); got != exitFailed {
-		t.Errorf("exit status %d", got)
-	}
+	require.Equal(t, exitFailed, p.State().ExitCode())
 	<-status // on a slow machine its two seconds may have ended before
-}
-
-// A signal that arrives twice at once, for the process and for its group, is one.
-func TestSignalToProcessAndGroup(t *testing.T) {
-	t.Parallel()
-	p, status := waiting(t)
-	for range 2 {
-		p.Signal(syscall.SIGTERM)
-	}
-	if got := <-status; got != http.StatusServiceUnavailable {
-		t.Errorf("the request under way got %d", got)
-	}
-	if got := p.State().ExitCode(); got != 0 {
-		t.Errorf("exit status %d", got)
-	}
 }

@@ -35,32 +35,32 @@ func (verifyCmd) Help() string {
 
 // Run prints how many states were compared, and those that differ.
 func (c *verifyCmd) Run(p *process) error {
-	if err := c.Check(); err != nil {
-		return err
-	}
 	nc, js, err := c.Open(p.ctx, "registry verify")
 	if err != nil {
 		return err
 	}
 	defer nc.Close()
 
-	found, err := c.compare(p, js)
-	for range 10 { // a server notices within a moment that its stream has been recovered
+	// A server notices within a moment that its stream has been recovered.
+	found, err := c.compareWithReplay(p, js)
+	for range 10 {
 		if !errors.Is(err, errJustRecovered) || !pause.For(p.ctx, time.Second) {
 			break
 		}
-		found, err = c.compare(p, js)
+		found, err = c.compareWithReplay(p, js)
 	}
-	if err == nil && len(found.differ) > 0 { // or events have arrived meanwhile
+
+	// Events may have arrived meanwhile: a difference counts only if it is found twice.
+	if err == nil && len(found.differ) > 0 {
 		first := found.differ
-		if found, err = c.compare(p, js); err == nil {
+		if found, err = c.compareWithReplay(p, js); err == nil {
 			maps.DeleteFunc(found.differ, func(k events.Subject, _ difference) bool { return first[k] == "" })
 		}
 	}
 	if err != nil {
 		return cli.Interrupted(p.ctx, err)
 	}
-	return found.report(p)
+	return found.printDifferences(p)
 }
 
 var errJustRecovered = errors.New("the server has not noticed yet that the stream has been recovered; try again")
@@ -80,13 +80,13 @@ type findings struct {
 	differ map[events.Subject]difference
 }
 
-// compare reads the server's states, and then the stream.
-func (c *verifyCmd) compare(p *process, js jetstream.JetStream) (found findings, err error) {
-	var server map[events.Subject][]byte
-	found.server, server, err = c.readServer(p.ctx)
+// compareWithReplay reads the server's states, and then the stream.
+func (c *verifyCmd) compareWithReplay(p *process, js jetstream.JetStream) (found findings, err error) {
+	header, server, err := c.readServer(p.ctx)
 	if err != nil {
 		return found, err
 	}
+
 	dir, err := os.MkdirTemp("", "registry-verify-*")
 	if err != nil {
 		return found, err
@@ -99,30 +99,26 @@ func (c *verifyCmd) compare(p *process, js jetstream.JetStream) (found findings,
 	}
 	defer replay.Close()
 
-	found.differ = map[events.Subject]difference{}
+	// A state that is left in the server's map at the end is not in the stream.
+	found = findings{server: header, differ: map[events.Subject]difference{}}
 	err = replay.Each(func(m snapshots.Meta, _ int) error {
-		if slices.Contains(m.Follows, found.server.Epoch) {
-			return errJustRecovered
-		}
-		if m.Epoch != found.server.Epoch {
-			return fmt.Errorf("the server follows another stream: epoch %s, not %s; correct --nats-url or --admin-addr",
-				cli.Printable(found.server.Epoch), cli.Printable(m.Epoch))
-		}
-		return nil
+		return checkEpoch(header, m)
 	}, func(state snapshots.State) error {
 		e, err := events.Decode(state.Line)
 		if err != nil {
 			return err
 		}
 		subject := e.Data.Subject()
-		has, known := server[subject]
+		line, known := server[subject]
 		delete(server, subject)
-		if known && bytes.Equal(has, state.Line) || state.Sequence > found.server.Sequence { // arrived meanwhile
+
+		arrivedMeanwhile := state.Sequence > header.Sequence
+		if arrivedMeanwhile || known && bytes.Equal(line, state.Line) {
 			return nil
 		}
 		found.differ[subject] = onlyStream
 		if known {
-			found.differ[subject], err = compareStates(has, e.Data)
+			found.differ[subject], err = compareStates(line, e.Data)
 		}
 		return err
 	})
@@ -130,6 +126,18 @@ func (c *verifyCmd) compare(p *process, js jetstream.JetStream) (found findings,
 		found.differ[subject] = unpublished
 	}
 	return found, err
+}
+
+// checkEpoch returns an error if the server does not follow the stream that was replayed.
+func checkEpoch(server snapshots.Header, replayed snapshots.Meta) error {
+	if slices.Contains(replayed.Follows, server.Epoch) {
+		return errJustRecovered
+	}
+	if replayed.Epoch != server.Epoch {
+		return fmt.Errorf("the server follows another stream: epoch %s, not %s; correct --nats-url or --admin-addr",
+			cli.Printable(server.Epoch), cli.Printable(replayed.Epoch))
+	}
+	return nil
 }
 
 // compareStates compares the server's line with the stream's state.
@@ -151,28 +159,27 @@ func (c *verifyCmd) readServer(ctx context.Context) (h snapshots.Header, states 
 		return h, nil, err
 	}
 	defer from.Close()
+
 	states = map[events.Subject][]byte{}
-	err = snapshots.Read(from, func(begun snapshots.Header) error {
-		h = begun
-		return nil
-	}, func(_ uint64, e events.Event) error {
+	h, err = readStates(from, func(_ uint64, e events.Event) error {
 		line, err := snapshots.EncodeState(e.Data)
 		states[e.Data.Subject()] = line
 		return err
 	})
 	if err != nil {
-		return h, nil, unusable("", err)
+		return h, nil, explainSource("", err)
 	}
 	return h, states, nil
 }
 
-// report prints the findings. If there are any, it returns an error.
-func (f findings) report(p *process) error {
+// printDifferences prints the findings. If there are any, it returns an error.
+func (f findings) printDifferences(p *process) error {
 	if len(f.differ) == 0 {
 		_, err := fmt.Fprintf(p.stdout, "%s compared at sequence %d: no difference; digest %s\n",
 			cli.Count(f.server.Count, "state"), f.server.Sequence, f.server.Digest)
 		return err
 	}
+
 	remedy := "publish what the stream lacks (registry recover)"
 	subjects := slices.SortedFunc(maps.Keys(f.differ), func(a, b events.Subject) int { return cmp.Compare(a.String(), b.String()) })
 	for _, subject := range subjects {

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
-	"io"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -14,69 +14,43 @@ import (
 // main.commit=0123abcd".
 var version, commit string
 
-// versionCmd prints what this program was built from.
+// versionCmd prints the versions that this program was built from.
 type versionCmd struct{}
 
 // Run prints one line for the program, one for its commit, one for each key dependency and one for
 // the dictionary.
 func (versionCmd) Run(p *process) error {
-	info, _ := debug.ReadBuildInfo() // nil only for a binary built without modules
-	if err := printVersion(p.stdout, info); err != nil {
-		return err
+	info := readBuildInfo()
+	text := fmt.Sprintf("registry %s %s %s/%s\n", programVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	text += fmt.Sprintf("commit %s\n", cmp.Or(commit, settingOf(info, "vcs.revision"), "unknown"))
+	for _, dep := range info.Deps {
+		if slices.Contains(keyDependencies(), dep.Path) {
+			text += fmt.Sprintf("%s %s\n", dep.Path, dep.Version)
+		}
 	}
-	_, err := fmt.Fprintln(p.stdout, terms.New().Dictionary())
+	_, err := fmt.Fprintf(p.stdout, "%s%s\n", text, terms.New().Dictionary())
 	return err
 }
 
-func printVersion(w io.Writer, info *debug.BuildInfo) error {
-	_, err := fmt.Fprintf(w, "registry %s %s %s/%s\n", programVersion(info), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	if err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintf(w, "commit %s\n", programCommit(info)); err != nil || info == nil {
-		return err
-	}
-	for _, dep := range info.Deps {
-		if !slices.Contains(keyDependencies(), dep.Path) {
-			continue
-		}
-		if _, err := fmt.Fprintf(w, "%s %s\n", dep.Path, dep.Version); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // programVersion returns the release's own number, or else what the Go command recorded.
-func programVersion(info *debug.BuildInfo) string {
-	switch {
-	case version != "":
-		return version
-	case info != nil && info.Main.Version != "" && info.Main.Version != "(devel)":
-		return info.Main.Version
+func programVersion() string { return cmp.Or(version, readBuildInfo().Main.Version, "(devel)") }
+
+// readBuildInfo returns an empty description for a program that was built without modules.
+func readBuildInfo() *debug.BuildInfo {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info
 	}
-	return "(devel)"
+	return &debug.BuildInfo{}
 }
 
-// programCommit returns the release's own commit, or else what the Go command recorded. A build
-// without version control, such as by go run, has none.
-func programCommit(info *debug.BuildInfo) string {
-	if commit != "" {
-		return commit
-	}
-	stamp := map[string]string{}
-	if info != nil {
-		for _, s := range info.Settings {
-			stamp[s.Key] = s.Value
+// settingOf returns a setting of the build, such as the commit; go run records none.
+func settingOf(info *debug.BuildInfo, key string) string {
+	for _, s := range info.Settings {
+		if s.Key == key {
+			return s.Value
 		}
 	}
-	switch {
-	case stamp["vcs.revision"] == "":
-		return "unknown"
-	case stamp["vcs.modified"] == "true":
-		return stamp["vcs.revision"] + " with changes"
-	}
-	return stamp["vcs.revision"]
+	return ""
 }
 
 // keyDependencies returns the dependencies whose version matters most to an operator: the broker

@@ -23,7 +23,6 @@
 //
 // The tests need Chromium, and axe-core's axe.min.js at the path in REGISTRY_AXE. .ci/nightly
 // fetches both. Without them the tests are skipped; with CI=true they then fail.
-// REGISTRY_SCREENSHOTS names a directory for pictures of every page:
 //
-//	REGISTRY_AXE=/tmp/axe.min.js REGISTRY_SCREENSHOTS=/tmp/shots go test -tags nightly ./cmd/registry/browser
+//	REGISTRY_AXE=/tmp/axe.min.js go test -tags nightly ./cmd/registry/browser
 package browser

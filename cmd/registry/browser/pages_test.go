@@ -118,7 +118,6 @@ func TestPages(t *testing.T) {
 				tb.resize(l)
 				tb.fits(l.width)
 				tb.accessible()
-				tb.picture(fmt.Sprintf("%s-%s", s.name, l))
 			}
 			for _, c := range s.also {
 				tb.resize(desk(false))
@@ -126,12 +125,8 @@ func TestPages(t *testing.T) {
 			}
 			tb.resize(look{width: 320, height: 568, mobile: true})
 			tb.fits(320)
-			tb.picture(s.name + "-narrow")
 			tb.do(chromedp.Evaluate[chromedp.Void](`document.documentElement.style.fontSize = "200%"`))
 			tb.fits(320)
-			if !s.open { // too tall for a picture
-				tb.picture(s.name + "-large")
-			}
 			tb.unstyled()
 		})
 	}
@@ -160,7 +155,7 @@ func (tb *tab) fits(width int64) {
 	}
 }
 
-// TestScheme: who prefers dark gets dark, and nobody prints a form.
+// TestScheme: a reader who prefers dark gets dark.
 func TestScheme(t *testing.T) {
 	t.Parallel()
 	tb := open(t, shared.site, phone(false))
@@ -172,10 +167,6 @@ func TestScheme(t *testing.T) {
 	tb.resize(phone(true))
 	if dark := lightness(); light < 600 || dark > 200 {
 		t.Errorf("red, green and blue together: %d light, %d dark", light, dark)
-	}
-	call(tb, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
-	if shown := eval[string](tb, `getComputedStyle(document.querySelector("form")).display`); shown != "none" {
-		t.Errorf("a form is printed: display %s", shown)
 	}
 }
 
@@ -194,7 +185,6 @@ func printed(tb *tab, s sight) {
 		tb.t.Errorf("%s: %d things to click are printed", s.path, n)
 	}
 	tb.accessible()
-	tb.picture(s.name + "-printed")
 }
 
 // buttons wants everything that the selector finds to be a button of that accessible name, as the

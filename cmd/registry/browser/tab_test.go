@@ -5,8 +5,6 @@ package browser
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -219,18 +217,6 @@ func cut(s string, most int) string {
 		return s[:most] + "…"
 	}
 	return s
-}
-
-// picture saves a picture of the whole page in the directory REGISTRY_SCREENSHOTS, if that is set.
-func (tb *tab) picture(name string) {
-	tb.t.Helper()
-	dir := os.Getenv("REGISTRY_SCREENSHOTS")
-	if dir == "" {
-		return
-	}
-	png := call(tb, page.CaptureScreenshot, page.CaptureScreenshotParams{CaptureBeyondViewport: new(true)}).Data
-	require.NoError(tb.t, os.MkdirAll(dir, 0o755))
-	require.NoError(tb.t, os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644))
 }
 
 // axeRules are the conformance levels and practices that every page must keep.

@@ -5,7 +5,6 @@ package cluster
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"math/rand/v2"
 	"net/http"
 	"testing"
@@ -58,38 +57,15 @@ func sameAnswer(t *testing.T, one, other *replica, path, coding string) {
 	}
 }
 
-// shown checks that a replica shows exactly what has been acknowledged: the lists, and some checks
-// and donations. The backend must not publish during it.
+// shown checks that a replica shows exactly what has been acknowledged: the lists, and some checks. The
+// backend must not publish during it.
 func (b *backend) shown(ctx context.Context, r *replica, rng *rand.Rand) error {
 	var pool []events.Entry
 	for range 40 {
-		pool = append(pool, b.content.entries[rng.IntN(len(b.content.entries))])
-		all := append(b.content.donations, b.content.removed...)
-		if err := b.sameDonation(ctx, r, all[rng.IntN(len(all))]); err != nil {
-			return err
-		}
+		pool = append(pool, b.entries[rng.IntN(len(b.entries))])
 	}
 	if err := registrytest.Same(ctx, r.HTTP, b.twin, pool); err != nil {
 		b.report.fail("the %s replica: %v", r.name, err)
 	}
 	return ctx.Err()
-}
-
-func (b *backend) sameDonation(ctx context.Context, r *replica, id string) error {
-	a, err := registrytest.Ask(ctx, r.HTTP+"/api/donate/status?id="+id, nil)
-	if err != nil {
-		return err
-	}
-	want, there := b.twin.Donations[id]
-	var got struct {
-		Amount        string
-		Confirmations int64
-	}
-	if !there && a.Status == http.StatusNotFound {
-		return nil
-	}
-	if err := json.Unmarshal(a.Body, &got); err != nil || !there || got.Amount != want.Amount || got.Confirmations != want.Confirmations {
-		b.report.fail("the %s replica: donation %s is %d %s, acknowledged is %+v", r.name, id, a.Status, a.Body, want)
-	}
-	return nil
 }

@@ -196,7 +196,7 @@ func (s *system) compare() {
 		s.hangUp[i]()
 	}
 	s.t.Logf("%d events acknowledged up to sequence %d, publishing repeated %d times; replicas froze %d times",
-		s.backend.acked.Load(), s.backend.last.Load(), s.backend.report.counted("publishing repeated"), frozen)
+		s.backend.acked.Load(), s.backend.last.Load(), s.backend.repeated.Load(), frozen)
 	agree(s.t, s.nodes, lastOf(s.t, s.js), s.replicas...)
 	for _, r := range s.replicas {
 		require.NoError(s.t, s.backend.shown(s.t.Context(), r, rand.New(rand.NewPCG(6, 6))))

@@ -79,10 +79,9 @@ type report struct {
 	t        testing.TB
 	mu       sync.Mutex
 	failures int
-	times    map[string]int // that something was done
 }
 
-func newReport(t testing.TB) *report { return &report{t: t, times: map[string]int{}} }
+func newReport(t testing.TB) *report { return &report{t: t} }
 
 // fail reports what must not happen.
 func (r *report) fail(format string, args ...any) {
@@ -91,18 +90,4 @@ func (r *report) fail(format string, args ...any) {
 	if r.failures++; r.failures <= maxFailures {
 		r.t.Errorf(format, args...)
 	}
-}
-
-// count remembers that something was done.
-func (r *report) count(what string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.times[what]++
-}
-
-// counted returns how often something was done.
-func (r *report) counted(what string) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.times[what]
 }

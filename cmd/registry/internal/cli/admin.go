@@ -6,11 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -25,62 +24,40 @@ type AdminFlags struct {
 // caller closes. A response that is not 2xx is an error with its text. Only ctx limits the time of a
 // server that is alive.
 func (f AdminFlags) Ask(ctx context.Context, method, path string) (io.ReadCloser, error) {
-	request, err := f.request(ctx, method, path)
+	request, err := f.newRequest(ctx, method, path)
 	if err != nil {
 		return nil, err
 	}
+
+	// A request may last long, but only to a server that is alive.
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	if err := f.alive(ctx, client); err != nil {
+	if err := f.checkAlive(ctx, client); err != nil {
 		return nil, err
 	}
+
 	answer, err := client.Do(request)
-	switch {
-	case err != nil && speaksNoHTTP(err):
-		return nil, f.foreign("it speaks no HTTP")
-	case err != nil:
+	if err != nil {
 		return nil, fmt.Errorf("cannot reach the server: %w; start it (registry serve) or correct --admin-addr", err)
-	case !fromAdmin(answer):
-		answer.Body.Close()
-		return nil, f.foreign("it answers " + answer.Status)
-	case answer.StatusCode/100 == 2:
+	}
+
+	// The operators' listener knows the paths of all commands, sends them no pages, and explains
+	// errors in plain text.
+	kind, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";")
+	done := answer.StatusCode/100 == 2
+	if done && kind != "text/html" {
 		return answer.Body, nil
 	}
 	defer answer.Body.Close()
+	if done || kind != "text/plain" || answer.StatusCode == http.StatusNotFound || answer.StatusCode == http.StatusMethodNotAllowed {
+		return nil, fmt.Errorf("%s is not the operators' listener of a server: it answers %s; correct --admin-addr", f.AdminAddr, answer.Status)
+	}
+
 	text, _ := io.ReadAll(io.LimitReader(answer.Body, 4<<10)) // part of a reason is better than none
 	reason := strings.TrimSpace(string(text))
 	if answer.StatusCode == http.StatusUnauthorized {
 		reason += "; name its file with --admin-token-file"
 	}
 	return nil, errors.New(reason)
-}
-
-// speaksNoHTTP reports whether err is about bytes that are not HTTP. net/http has no error value
-// for it, only two texts: for bytes after the request, and for bytes before it, such as a broker's.
-func speaksNoHTTP(err error) bool {
-	text := err.Error()
-	return strings.Contains(text, "malformed HTTP") || strings.Contains(text, "readLoopPeekFailLocked: %!w(<nil>)")
-}
-
-// aliveWithin bounds the time in which a server answers at all.
-const aliveWithin = 10 * time.Second
-
-// alive returns an error if something takes the connection and answers nothing. It leaves other errors
-// to the request that follows.
-func (f AdminFlags) alive(ctx context.Context, client *http.Client) error {
-	bounded, cancel := context.WithTimeout(ctx, aliveWithin)
-	defer cancel()
-	request, err := f.request(bounded, http.MethodGet, "/livez")
-	if err != nil {
-		return err
-	}
-	answer, err := client.Do(request)
-	if err == nil {
-		return answer.Body.Close()
-	}
-	if bounded.Err() != nil && ctx.Err() == nil {
-		return fmt.Errorf("%s does not answer within %s; see what is there, restart the server or correct --admin-addr", f.AdminAddr, aliveWithin)
-	}
-	return nil
 }
 
 // AskJSON is Ask for a JSON response, which it decodes into v.
@@ -96,36 +73,49 @@ func (f AdminFlags) AskJSON(ctx context.Context, method, path string, v any) err
 	return nil
 }
 
-// fromAdmin reports whether a response comes from the operators' listener and not from another
-// server at its address. The listener knows all the commands' paths, sends them no pages and
-// explains errors in plain text.
-func fromAdmin(answer *http.Response) bool {
-	kind, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type"))
-	switch {
-	case answer.StatusCode/100 == 2:
-		return kind != "text/html"
-	case answer.StatusCode == http.StatusNotFound, answer.StatusCode == http.StatusMethodNotAllowed:
-		return false
+// aliveWithin bounds the time in which a server answers at all.
+const aliveWithin = 10 * time.Second
+
+// checkAlive returns an error if something takes the connection and answers nothing. The request that
+// follows has all other errors.
+func (f AdminFlags) checkAlive(ctx context.Context, client *http.Client) error {
+	bounded, cancel := context.WithTimeout(ctx, aliveWithin)
+	defer cancel()
+	request, err := f.newRequest(bounded, http.MethodGet, "/livez")
+	if err != nil {
+		return err
 	}
-	return err == nil && kind == "text/plain"
+
+	answer, err := client.Do(request)
+	if err == nil {
+		return answer.Body.Close()
+	}
+	if bounded.Err() != nil && ctx.Err() == nil {
+		return fmt.Errorf("%s does not answer within %s; see what is there, restart the server or correct --admin-addr", f.AdminAddr, aliveWithin)
+	}
+	return nil
 }
 
-func (f AdminFlags) foreign(why string) error {
-	return fmt.Errorf("%s is not the operators' listener of a server: %s; correct --admin-addr", f.AdminAddr, why)
-}
+func (f AdminFlags) newRequest(ctx context.Context, method, path string) (*http.Request, error) {
+	host, port, _ := net.SplitHostPort(string(f.AdminAddr))
+	if port == "0" {
+		return nil, Usagef("--admin-addr: port 0 is no address to ask")
+	}
 
-func (f AdminFlags) request(ctx context.Context, method, path string) (*http.Request, error) {
-	base, err := f.url()
+	// A server that listens on all interfaces is reached through loopback.
+	if slices.Contains([]string{"", "0.0.0.0", "::"}, host) {
+		host = "127.0.0.1"
+	}
+
+	request, err := http.NewRequestWithContext(ctx, method, "http://"+net.JoinHostPort(host, port)+path, nil)
 	if err != nil {
 		return nil, err
 	}
-	request, err := http.NewRequestWithContext(ctx, method, base+path, nil)
-	if err != nil {
-		return nil, err
-	}
+
 	if method == http.MethodPost {
 		request.Header.Set("Registry-Admin", "1")
 	}
+
 	token, err := AdminToken(f.AdminTokenFile)
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
@@ -133,62 +123,53 @@ func (f AdminFlags) request(ctx context.Context, method, path string) (*http.Req
 	return request, err
 }
 
-// url replaces the address of all interfaces by loopback, where this machine can reach the server.
-func (f AdminFlags) url() (string, error) {
-	host, port, _ := net.SplitHostPort(string(f.AdminAddr))
-	if port == "0" {
-		return "", Usagef("--admin-addr: port 0 is no address to ask")
-	}
-	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
-	}
-	return "http://" + net.JoinHostPort(host, port), nil
-}
+// AdminToken reads the token of the operators' listener, for the server and the commands. A token of
+// fewer than 16 characters can be guessed.
+func AdminToken(file string) (string, error) { return ReadToken("--admin-token-file", file, 16) }
 
-// minToken is the minimum length of an admin token in bytes. Shorter ones can be guessed.
-const minToken = 16
-
-// AdminToken reads the token of the operators' listener, for the server and the commands. It
-// returns "" if file is empty.
-func AdminToken(file string) (string, error) {
+// ReadToken reads a token that a header can carry, of at least minimum characters. It returns "" if
+// file is empty.
+func ReadToken(flag, file string, minimum int) (string, error) {
 	if file == "" {
 		return "", nil
 	}
 	text, err := ReadFile(file, maxSecret)
 	if err != nil {
-		return "", Unreadable("--admin-token-file", file, err)
+		return "", FileError(flag, file, err)
 	}
+
 	token := strings.TrimSpace(string(text))
-	if len(token) < minToken || !IsToken(token) {
-		return "", errors.New("--admin-token-file: the file must hold at least 16 printable ASCII characters without spaces")
+	unprintable := strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' })
+	if len(token) < minimum || unprintable {
+		return "", fmt.Errorf("%s: the file must hold a token of at least %d printable ASCII characters without spaces", flag, minimum)
 	}
 	return token, nil
 }
 
-// maxSecret bounds the files with secrets and certificates.
+// maxSecret bounds the files with secrets and certificates, in bytes.
 const maxSecret = 1 << 20
 
 // ReadFile reads a file that a flag names, of at most limit bytes. It waits for no pipe, and reads no
 // device: one has no end.
 func ReadFile(name string, limit int) ([]byte, error) {
-	if info, err := os.Stat(name); err != nil {
+	info, err := os.Stat(name)
+	if err != nil {
 		return nil, err
-	} else if mode := info.Mode(); !mode.IsRegular() && !mode.IsDir() { // reading a directory has an error of its own
+	}
+
+	if !info.Mode().IsRegular() && !info.IsDir() { // reading a directory has an error of its own
 		return nil, errors.New("not a regular file")
 	}
+
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+
 	text, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
 	if err == nil && len(text) > limit {
 		err = fmt.Errorf("longer than %d bytes", limit)
 	}
 	return text, err
-}
-
-// IsToken reports whether text is printable ASCII without spaces, which a header can carry.
-func IsToken(text string) bool {
-	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -44,52 +44,43 @@ type StreamFlags struct {
 	Stream StreamName `default:"REGISTRY" help:"Name of the event stream." group:"Broker and stream"`
 }
 
-// Check returns an error for invalid flags and unusable files, before anything is started.
+// Check returns an error for invalid flags and unusable files, before anything is started. It shows no
+// user and no password of an address.
 func (f BrokerFlags) Check() error {
-	if err := f.CheckURLs(); err != nil {
-		return err
+	for _, address := range f.NATSURL {
+		if err := checkURL(strings.TrimSpace(address)); err != nil {
+			return Usagef("--nats-url: %w", err)
+		}
 	}
 	if strings.ContainsAny(f.NATSInbox, "*> \t") || strings.HasPrefix(f.NATSInbox, ".") || strings.HasSuffix(f.NATSInbox, ".") {
 		return Usagef("--nats-inbox-prefix: %q is not a subject without wildcards, such as _INBOX.replica", f.NATSInbox)
 	}
-	for _, file := range []struct{ flag, path string }{{"nats-creds", f.NATSCreds}, {"nats-ca", f.NATSCA}} {
-		if file.path == "" {
-			continue
-		}
-		text, err := ReadFile(file.path, maxSecret)
-		if err != nil {
-			return Unreadable("--"+file.flag, file.path, err)
-		}
-		if file.flag == "nats-creds" && !hasSeed(text) {
-			return fmt.Errorf("--nats-creds: %s holds no seed of a user; it must be a .creds file, or one with the seed of an nkey (SU…)", file.path)
-		}
-		if file.flag == "nats-ca" && !x509.NewCertPool().AppendCertsFromPEM(text) {
-			return fmt.Errorf("--nats-ca: %s holds no certificate; it must be PEM, as its authority gives it out", file.path)
-		}
-	}
-	return nil
-}
 
-// hasSeed reports whether a file of credentials holds a user's seed.
-func hasSeed(text []byte) bool {
-	key, err := nkeys.ParseDecoratedUserNKey(text)
-	if err == nil {
+	if f.NATSCreds != "" {
+		text, err := ReadFile(f.NATSCreds, maxSecret)
+		if err != nil {
+			return FileError("--nats-creds", f.NATSCreds, err)
+		}
+		key, err := nkeys.ParseDecoratedUserNKey(text)
+		if err != nil {
+			return fmt.Errorf("--nats-creds: %s holds no seed of a user; it must be a .creds file, or one with the seed of an nkey (SU…)", f.NATSCreds)
+		}
 		key.Wipe()
 	}
-	return err == nil
-}
 
-// CheckURLs rejects addresses that can never be connected to. The error shows no user and no
-// password.
-func (f BrokerFlags) CheckURLs() error {
-	for _, text := range f.NATSURL {
-		if err := checkURL(strings.TrimSpace(text)); err != nil {
-			return Usagef("--nats-url: %w", err)
+	if f.NATSCA != "" {
+		text, err := ReadFile(f.NATSCA, maxSecret)
+		if err != nil {
+			return FileError("--nats-ca", f.NATSCA, err)
+		}
+		if !x509.NewCertPool().AppendCertsFromPEM(text) {
+			return fmt.Errorf("--nats-ca: %s holds no certificate; it must be PEM, as its authority gives it out", f.NATSCA)
 		}
 	}
 	return nil
 }
 
+// checkURL rejects an address that can never be connected to.
 func checkURL(text string) error {
 	if !strings.Contains(text, "://") {
 		text = "nats://" + text
@@ -98,15 +89,8 @@ func checkURL(text string) error {
 	if err != nil || u.Hostname() == "" {
 		return errors.New("not an address like nats://127.0.0.1:4222")
 	}
-	switch u.Scheme {
-	case "nats", "tls", "ws", "wss":
-	default:
+	if !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
 		return fmt.Errorf("scheme %q is none of nats, tls, ws, wss", u.Scheme)
-	}
-	if port := u.Port(); port != "" {
-		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-			return errors.New("the port must be a number up to 65535")
-		}
 	}
 	return nil
 }
@@ -114,8 +98,8 @@ func checkURL(text string) error {
 // Addresses returns the broker's addresses for messages: without user and password.
 func (f BrokerFlags) Addresses() string {
 	var shown []string
-	for _, text := range f.NATSURL {
-		shown = append(shown, withoutUser(text))
+	for _, address := range f.NATSURL {
+		shown = append(shown, withoutUser(address))
 	}
 	return strings.Join(shown, ", ")
 }
@@ -128,20 +112,22 @@ func withoutUser(address string) string {
 	return strings.TrimSpace(host)
 }
 
-// Open connects for a command that needs the stream. It fails within a few seconds, with a line
-// that names the remedy. name is the command's, for the broker's log. The caller closes the
-// connection.
-func (f StreamFlags) Open(ctx context.Context, name string) (*nats.Conn, jetstream.JetStream, error) {
-	// Waits for a broker that restarts during a long import, but not forever.
-	nc, err := f.Connect(name, nats.ReconnectWait(500*time.Millisecond), nats.MaxReconnects(40))
-	if err != nil {
+// Connect connects to any of the broker's addresses, for a command that needs JetStream. It fails
+// within a few seconds, with a line that names the remedy. name is the command's, for the broker's log.
+// The caller closes the connection.
+func (f BrokerFlags) Connect(name string) (*nats.Conn, jetstream.JetStream, error) {
+	if err := f.Check(); err != nil {
 		return nil, nil, err
 	}
-	stream := string(f.Stream)
-	js, err := jetstream.New(nc)
-	if err == nil {
-		err = Advise(natserr.Explain(nc, findStream(ctx, js, stream), jetstream.DefaultAPIPrefix+"STREAM.INFO."+stream))
+
+	// A broker may restart during a long import, but we do not wait forever.
+	opts := append(f.Options(name), nats.ReconnectWait(500*time.Millisecond), nats.MaxReconnects(40))
+	nc, err := nats.Connect(strings.Join(f.NATSURL, ","), opts...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot reach the broker at %s", f.Diagnose(name))
 	}
+
+	js, err := jetstream.New(nc)
 	if err != nil {
 		nc.Close()
 		return nil, nil, fmt.Errorf("broker at %s: %w", f.Addresses(), err)
@@ -149,27 +135,27 @@ func (f StreamFlags) Open(ctx context.Context, name string) (*nats.Conn, jetstre
 	return nc, js, nil
 }
 
-func findStream(ctx context.Context, js jetstream.JetStream, stream string) error {
+// Open is Connect for a command that needs the stream.
+func (f StreamFlags) Open(ctx context.Context, name string) (*nats.Conn, jetstream.JetStream, error) {
+	nc, js, err := f.Connect(name)
+	if err != nil {
+		return nil, nil, err
+	}
+
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
-	_, err := js.Stream(ctx, stream)
-	switch {
-	case errors.Is(err, jetstream.ErrStreamNotFound):
-		return fmt.Errorf("it has no stream %s; start the server once (registry serve), which creates it; "+
-			"if it was lost, bring it back with registry recover --create-stream; or correct --stream", stream)
-	case err != nil:
-		return fmt.Errorf("stream %s: %w", stream, err)
+	_, err = js.Stream(ctx, string(f.Stream))
+	if err == nil {
+		return nc, js, nil
 	}
-	return nil
-}
+	defer nc.Close()
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, nil, fmt.Errorf("broker at %s: it has no stream %s; start the server once (registry serve), which creates it; "+
+			"if it was lost, bring it back with registry recover --create-stream; or correct --stream", f.Addresses(), f.Stream)
+	}
 
-// Connect connects to any of the broker's addresses.
-func (f BrokerFlags) Connect(name string, more ...nats.Option) (*nats.Conn, error) {
-	nc, err := nats.Connect(strings.Join(f.NATSURL, ","), append(f.Options(name), more...)...)
-	if err != nil {
-		return nil, fmt.Errorf("cannot reach the broker at %s", f.Diagnose(name))
-	}
-	return nc, nil
+	err = natserr.Explain(nc, fmt.Errorf("stream %s: %w", f.Stream, err), jetstream.DefaultAPIPrefix+"STREAM.INFO."+string(f.Stream))
+	return nil, nil, fmt.Errorf("broker at %s: %w", f.Addresses(), Advise(err))
 }
 
 // Options returns the options of every connection to a broker outside this process.
@@ -178,7 +164,7 @@ func (f NATSFlags) Options(name string) []nats.Option {
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // otherwise the library prints the errors too
 	}
 	if f.NATSCreds != "" {
-		opts = append(opts, credentials(f.NATSCreds))
+		opts = append(opts, readCredentials(f.NATSCreds))
 	}
 	if f.NATSInbox != "" {
 		opts = append(opts, nats.CustomInboxPrefix(f.NATSInbox))
@@ -189,19 +175,21 @@ func (f NATSFlags) Options(name string) []nats.Option {
 	return opts
 }
 
-// credentials accepts a file with a signed token and its key, or with the bare seed of an nkey.
-func credentials(file string) nats.Option {
+// readCredentials accepts a file with a signed token and its key, or with the bare seed of an nkey.
+func readCredentials(file string) nats.Option {
 	text, err := ReadFile(file, maxSecret)
-	if err == nil && !strings.Contains(string(text), "NATS USER JWT") {
-		var option nats.Option
-		if option, err = nats.NkeyOptionFromSeed(file); err == nil {
-			return option
-		}
+	if strings.Contains(string(text), "NATS USER JWT") {
+		return nats.UserCredentials(file)
+	}
+
+	var option nats.Option
+	if err == nil {
+		option, err = nats.NkeyOptionFromSeed(file)
 	}
 	if err != nil {
 		return func(*nats.Options) error { return fmt.Errorf("--nats-creds: %w", err) }
 	}
-	return nats.UserCredentials(file)
+	return option
 }
 
 // Diagnosis explains why a broker cannot be reached.
@@ -213,38 +201,39 @@ type Diagnosis struct {
 
 func (d Diagnosis) String() string { return d.Reasons + "; " + d.Remedy }
 
+var errBack = errors.New("it answers again")
+
 // Diagnose tries all addresses concurrently to find why each cannot be used: the client library
 // only keeps the last address's reason, and none if nothing listens there. It takes at most twice
 // dialWithin.
 func (f BrokerFlags) Diagnose(name string) Diagnosis {
 	errs := make([]error, len(f.NATSURL))
-	var asking sync.WaitGroup
-	for i, url := range f.NATSURL {
-		asking.Go(func() {
-			nc, err := nats.Connect(strings.TrimSpace(url), f.Options(name)...)
-			if errs[i] = err; err == nil {
+	var dialing sync.WaitGroup
+	for i, address := range f.NATSURL {
+		dialing.Go(func() {
+			nc, err := nats.Connect(strings.TrimSpace(address), f.Options(name)...)
+			if err == nil {
 				nc.Close()
-				errs[i] = errBack
+				err = errBack
 			}
+			errs[i] = err
 		})
 	}
-	asking.Wait()
+	dialing.Wait()
+
+	// A refused connection says least: another address may tell more.
 	var reasons []string
-	var first error // that is more specific than a refused connection
+	var first error // the first that is more specific than a refused connection
 	for i, err := range errs {
 		reasons = append(reasons, withoutUser(f.NATSURL[i])+": "+err.Error())
 		if first == nil && !errors.Is(err, nats.ErrNoServers) {
 			first = err
 		}
 	}
-	return Diagnosis{strings.Join(reasons, "; "), connectRemedy(first), errors.Is(first, errBack)}
-}
 
-var errBack = errors.New("it answers again")
-
-func connectRemedy(err error) string {
-	if errors.Is(err, errBack) {
-		return "try again"
+	d := Diagnosis{Reasons: strings.Join(reasons, "; "), Remedy: "try again", Back: errors.Is(first, errBack)}
+	if !d.Back {
+		d.Remedy = cmp.Or(natserr.Remedy(first), natserr.NotRunning)
 	}
-	return cmp.Or(natserr.Remedy(err), natserr.NotRunning)
+	return d
 }

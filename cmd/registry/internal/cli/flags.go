@@ -6,9 +6,9 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/netip"
 	"os"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -18,8 +18,6 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/events/broker"
-	"example.org/registry/httpapi"
-	"example.org/registry/httpapi/site"
 	"example.org/registry/httpapi/upstream"
 )
 
@@ -40,10 +38,14 @@ func Usagef(format string, args ...any) error { return UsageError{Err: fmt.Error
 // be empty. An empty environment variable counts as unset.
 func CheckEmpty(parsed *kong.Context) error {
 	for _, p := range parsed.Path {
-		switch {
-		case p.Positional != nil && isEmpty(p.Positional.Target):
+		if p.Positional != nil && isEmpty(p.Positional.Target) {
 			return Usagef("%s: must not be empty", p.Positional.Name)
-		case p.Flag != nil && isEmpty(p.Flag.Target) && !(p.Flag.Tag.Has("empty") && p.Flag.Target.Len() == 0):
+		}
+		if p.Flag == nil || !isEmpty(p.Flag.Target) {
+			continue
+		}
+		mayBeEmpty := p.Flag.Tag.Has("empty") && p.Flag.Target.Len() == 0
+		if !mayBeEmpty {
 			return Usagef("--%s: must not be empty", p.Flag.Name)
 		}
 	}
@@ -96,8 +98,8 @@ func (a *Address) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Loopback reports whether only programs on this machine can reach the address.
-func (a Address) Loopback() bool {
+// IsLoopback reports whether only programs on this machine can reach the address.
+func (a Address) IsLoopback() bool {
 	host, _, err := net.SplitHostPort(string(a))
 	return err == nil && broker.Loopback(host)
 }
@@ -108,113 +110,45 @@ type URL string
 
 // UnmarshalText rejects an address to which no path can be appended.
 func (u *URL) UnmarshalText(text []byte) error {
-	if len(text) == 0 {
-		*u = ""
-		return nil
-	}
-	if _, err := upstream.ParseURL(string(text)); err != nil {
+	if _, err := upstream.ParseURL(string(text)); len(text) > 0 && err != nil {
 		return errors.New("not an address like https://registry.example, without user, query and fragment")
 	}
 	*u = URL(strings.TrimRight(string(text), "/"))
 	return nil
 }
 
-// Appeals is an http or https address that may have a query and, after the host, {reportId}. It may
-// be empty.
-type Appeals string
-
-// UnmarshalText leaves the check to the site, which links to the address.
-func (a *Appeals) UnmarshalText(text []byte) error {
-	if _, err := site.ParseAppeals(string(text)); err != nil {
-		return fmt.Errorf("not an address like https://registry.example/appeals?report={reportId}: %w", err)
-	}
-	*a = Appeals(text)
-	return nil
-}
-
-// Reports is an http or https address that may have a query. It may be empty.
-type Reports string
-
-// UnmarshalText leaves the check to the site, which links to the address.
-func (r *Reports) UnmarshalText(text []byte) error {
-	if err := site.CheckReports(string(text)); err != nil {
-		return fmt.Errorf("not an address like https://registry.example/report: %w", err)
-	}
-	*r = Reports(text)
-	return nil
-}
-
-// Contact is an address for reaching people: a mailto:, https: or tel: URL.
-type Contact string
-
-// UnmarshalText leaves the check to httpapi, which publishes the address.
-func (c *Contact) UnmarshalText(text []byte) error {
-	if err := httpapi.CheckContact(string(text)); err != nil {
-		return err
-	}
-	*c = Contact(text)
-	return nil
-}
-
-// Network is a range of client addresses: a CIDR, or one address.
-type Network netip.Prefix
-
-// UnmarshalText accepts 10.0.0.0/8 and 10.1.2.3 alike.
-func (n *Network) UnmarshalText(text []byte) error {
-	prefix, err := parseNetwork(strings.TrimSpace(string(text)))
-	if err != nil {
-		return fmt.Errorf("%q is neither an address nor a range like 10.0.0.0/8", text)
-	}
-	*n = Network(prefix)
-	return nil
-}
-
-// parseNetwork converts an IPv4 range written as IPv6 to IPv4, since clients' addresses are then
-// IPv4.
-func parseNetwork(text string) (netip.Prefix, error) {
-	prefix, err := netip.ParsePrefix(text)
-	if err != nil {
-		addr, err := netip.ParseAddr(text)
-		if err != nil {
-			return netip.Prefix{}, err
-		}
-		prefix = netip.PrefixFrom(addr, addr.BitLen())
-	}
-	if prefix.Addr().Is4In6() {
-		const mapped = 96 // bits of the IPv6 prefix that marks IPv4 addresses
-		if prefix.Bits() < mapped {
-			return netip.Prefix{}, errors.New("a range of IPv4 and other addresses")
-		}
-		prefix = netip.PrefixFrom(prefix.Addr().Unmap(), prefix.Bits()-mapped)
-	}
-	return prefix.Masked(), nil
-}
-
-// Prefixes converts networks to httpapi's type.
-func Prefixes(networks []Network) []netip.Prefix {
-	var out []netip.Prefix
-	for _, n := range networks {
-		out = append(out, netip.Prefix(n))
-	}
-	return out
-}
-
 // StreamName is a name that JetStream and its store on disk accept.
 type StreamName string
 
+var streamName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
 // UnmarshalText accepts the characters that are safe everywhere.
 func (s *StreamName) UnmarshalText(text []byte) error {
-	ok := len(text) >= 1 && len(text) <= 64
-	for _, c := range text {
-		ok = ok && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-')
+	name := string(text)
+	if !streamName.MatchString(name) {
+		return fmt.Errorf("%q is not a stream name: 1 to 64 letters, digits, _ and -", name)
 	}
-	if !ok {
-		return fmt.Errorf("%q is not a stream name: 1 to 64 letters, digits, _ and -", text)
+	if name == events.RejectedStream || strings.HasPrefix(name, "OBJ_") || strings.HasPrefix(name, "KV_") {
+		return fmt.Errorf("%q is a stream that this program or JetStream keeps for other things", name)
 	}
-	if name := string(text); name == events.RejectedStream || strings.HasPrefix(name, "OBJ_") || strings.HasPrefix(name, "KV_") {
-		return fmt.Errorf("%q is a stream that this program or JetStream keeps for other things", text)
+	*s = StreamName(name)
+	return nil
+}
+
+// NewStreamFlags configure a stream that has to be created.
+type NewStreamFlags struct {
+	StreamReplicas int `default:"1" help:"Replicas of the stream, where it has to be created: 1 to 5. The embedded broker has one." group:"Broker and stream"`
+	StreamHistory  int `default:"5" help:"Messages kept per subject in the stream, where it has to be created. 0: all." group:"Broker and stream"`
+}
+
+// Check returns an error for numbers that are out of bounds.
+func (f NewStreamFlags) Check() error {
+	if f.StreamReplicas < 1 || f.StreamReplicas > 5 {
+		return Usagef("--stream-replicas: must be 1 to 5")
 	}
-	*s = StreamName(text)
+	if f.StreamHistory < 0 || f.StreamHistory > 1_000_000 {
+		return Usagef("--stream-history: must be 0 to 1000000")
+	}
 	return nil
 }
 
@@ -224,17 +158,17 @@ type LogFlags struct {
 	LogLevel  slog.Level `default:"info" help:"Lowest level that is logged: debug, info, warn or error." group:"Log"`
 }
 
-// handler returns a handler that writes to w, in the format for stderr.
-func (f LogFlags) handler(w, stderr io.Writer) slog.Handler {
+// newHandler returns a handler that writes to w, in the format for stderr.
+func (f LogFlags) newHandler(w, stderr io.Writer) slog.Handler {
 	options := &slog.HandlerOptions{Level: f.LogLevel}
-	if f.LogFormat == "text" || f.ForPeople(stderr) {
+	if f.LogFormat == "text" || f.IsForPeople(stderr) {
 		return slog.NewTextHandler(w, options)
 	}
 	return slog.NewJSONHandler(w, options)
 }
 
-// ForPeople reports whether a person reads stderr and has requested no other format.
-func (f LogFlags) ForPeople(stderr io.Writer) bool {
+// IsForPeople reports whether a person reads stderr and has requested no other format.
+func (f LogFlags) IsForPeople(stderr io.Writer) bool {
 	return f.LogFormat != "json" && IsTerminal(stderr)
 }
 

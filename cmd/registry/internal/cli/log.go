@@ -32,19 +32,20 @@ type Log struct {
 	*slog.Logger
 
 	out     io.Writer
-	direct  *slog.Logger // writes to out at once; for the queue's own goroutine
+	direct  *slog.Logger // writes to out at once; for writeLines
 	queue   chan []byte
 	stop    chan struct{} // closed by Close
 	done    chan struct{} // closed once nothing is written any more
 	dropped atomic.Uint64
+	logged  uint64 // of dropped; owned by writeLines
 	limits  limits
 }
 
 // NewLog returns a log that writes to stderr in the format that the flags select. The caller closes it.
 func (f LogFlags) NewLog(stderr io.Writer) *Log {
 	l := &Log{out: stderr, queue: make(chan []byte, queuedLines), stop: make(chan struct{}), done: make(chan struct{})}
-	l.direct = slog.New(f.handler(stderr, stderr))
-	l.Logger = slog.New(limited{f.handler(l, stderr), &l.limits})
+	l.direct = slog.New(f.newHandler(stderr, stderr))
+	l.Logger = slog.New(limitedHandler{f.newHandler(l, stderr), &l.limits})
 	go l.writeLines()
 	return l
 }
@@ -64,7 +65,7 @@ func (l *Log) LostLines() (unread, limited uint64) {
 	return l.dropped.Load(), l.limits.suppressed.Load()
 }
 
-// Close writes what is queued, for at most a second.
+// Close writes the queued lines, for at most a second.
 func (l *Log) Close() {
 	close(l.stop)
 	select {
@@ -73,41 +74,33 @@ func (l *Log) Close() {
 	}
 }
 
-// writeLines writes queued lines until Close. The last ones are written after it.
+// writeLines writes queued lines until Close, and then the last ones.
 func (l *Log) writeLines() {
 	defer close(l.done)
-	reported := uint64(0)
 	for {
 		select {
 		case line := <-l.queue:
-			reported = l.writeLine(line, reported)
-			continue
-		default:
-		}
-
-		select {
-		case line := <-l.queue:
-			reported = l.writeLine(line, reported)
+			l.writeLine(line)
 		case <-l.stop:
-			if len(l.queue) == 0 {
-				return
+			for len(l.queue) > 0 {
+				l.writeLine(<-l.queue)
 			}
+			return
 		}
 	}
 }
 
-// writeLine writes a line, which may block, and then how many were dropped beyond reported. It
-// returns how many dropped lines have been reported.
-func (l *Log) writeLine(line []byte, reported uint64) uint64 {
+// writeLine writes a line, which may block, and then how many were dropped since the last report.
+func (l *Log) writeLine(line []byte) {
 	if _, err := l.out.Write(line); err != nil {
 		l.dropped.Add(1)
-		return reported
+		return
 	}
 	dropped := l.dropped.Load()
-	if dropped > reported {
-		l.direct.Warn("log lines were dropped, since nobody read them", "lines", dropped-reported)
+	if dropped > l.logged {
+		l.direct.Warn("log lines were dropped, since nobody read them", "lines", dropped-l.logged)
+		l.logged = dropped
 	}
-	return dropped
 }
 
 // limits has a limit for each message.
@@ -132,9 +125,12 @@ func (l *limits) allow(message string) (suppressed int, ok bool) {
 	if l.messages == nil {
 		l.messages = map[string]*limit{}
 	}
+
+	// Messages beyond the bound share one limit.
 	if l.messages[message] == nil && len(l.messages) >= maxMessages {
 		message = ""
 	}
+
 	m := l.messages[message]
 	if m == nil {
 		m = &limit{limiter: rate.NewLimiter(limitRate, limitBurst)}
@@ -146,22 +142,25 @@ func (l *limits) allow(message string) (suppressed int, ok bool) {
 		l.suppressed.Add(1)
 		return 0, false
 	}
-	suppressed, m.suppressed = m.suppressed, 0
+
+	suppressed = m.suppressed
+	m.suppressed = 0
 	return suppressed, true
 }
 
-// limited is a handler that drops what exceeds the limit of its message.
-type limited struct {
+// limitedHandler drops lines that exceed the limit of their message.
+type limitedHandler struct {
 	slog.Handler
 	limits *limits
 }
 
 // Handle adds to a line how many like it were suppressed before.
-func (h limited) Handle(ctx context.Context, r slog.Record) error {
+func (h limitedHandler) Handle(ctx context.Context, r slog.Record) error {
 	suppressed, ok := h.limits.allow(r.Message)
 	if !ok {
 		return nil
 	}
+
 	if suppressed > 0 {
 		r = r.Clone()
 		r.AddAttrs(slog.Int("suppressed", suppressed))
@@ -170,11 +169,6 @@ func (h limited) Handle(ctx context.Context, r slog.Record) error {
 }
 
 // WithAttrs keeps the limits.
-func (h limited) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return limited{h.Handler.WithAttrs(attrs), h.limits}
-}
-
-// WithGroup keeps the limits.
-func (h limited) WithGroup(name string) slog.Handler {
-	return limited{h.Handler.WithGroup(name), h.limits}
+func (h limitedHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return limitedHandler{h.Handler.WithAttrs(attrs), h.limits}
 }

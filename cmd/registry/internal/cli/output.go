@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
-	"unicode"
 )
 
 // progressEvery is the time between two lines of progress.
@@ -21,7 +21,7 @@ type Progress struct {
 	done, total int64
 }
 
-// NewProgress returns the progress of a command, for w if that is a terminal. The unit is that of the
+// NewProgress returns the progress of a command, for w if that is a terminal. The unit names the
 // steps, such as "events".
 func NewProgress(w io.Writer, title, unit string) *Progress {
 	if !IsTerminal(w) {
@@ -41,20 +41,27 @@ func (p *Progress) Add(n int) { p.Set(p.done+int64(n), p.total) }
 
 // Set tells that done of total steps have been made. A total of 0 is not known.
 func (p *Progress) Set(done, total int64) {
-	p.done, p.total = done, total
+	p.done = done
+	p.total = total
 	now := time.Now()
 	if p.out == nil || now.Before(p.next) {
 		return
 	}
+
 	p.next = now.Add(progressEvery)
-	rate := float64(done) / now.Sub(p.began).Seconds()
-	line := fmt.Sprintf("%s: %d %s, %.0f/s", p.title, done, p.unit, rate)
+
+	of := ""
 	if total > 0 {
-		line = fmt.Sprintf("%s: %d of %d %s, %.0f/s", p.title, done, total, p.unit, rate)
-		if rate > 0 {
-			line += fmt.Sprintf(", %s left", time.Duration(float64(total-done)/rate*float64(time.Second)).Round(time.Second))
-		}
+		of = fmt.Sprintf(" of %d", total)
 	}
+
+	rate := float64(done) / now.Sub(p.began).Seconds()
+	line := fmt.Sprintf("%s: %d%s %s, %.0f/s", p.title, done, of, p.unit, rate)
+	if total > 0 && rate > 0 {
+		left := time.Duration(float64(total-done) / rate * float64(time.Second))
+		line += fmt.Sprintf(", %s left", left.Round(time.Second))
+	}
+
 	fmt.Fprintln(p.out, line) // a terminal that fails does not stop the command
 }
 
@@ -66,25 +73,11 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Printable makes text of strangers safe for a terminal. It keeps letters, marks, numbers,
-// punctuation, symbols and plain spaces. It shows other characters, such as control characters,
-// line breaks and changes of writing direction, as their number.
+// Printable makes text of strangers safe for a terminal: control characters, line breaks and changes of
+// the writing direction are escaped as in Go.
 func Printable(text string) string {
-	if strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
-		return strings.ToValidUTF8(text, "\uFFFD")
-	}
-	var s strings.Builder
-	for _, r := range text {
-		switch {
-		case unicode.IsPrint(r):
-			s.WriteRune(r)
-		case r > 0xffff:
-			fmt.Fprintf(&s, `\U%08x`, r)
-		default:
-			fmt.Fprintf(&s, `\u%04x`, r)
-		}
-	}
-	return s.String()
+	quoted := strconv.Quote(text)
+	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
 
 // Interrupted replaces err by a plain word if ctrl-C has ended ctx.

@@ -1,16 +1,12 @@
-// Package demo provides the data of registry serve --demo: about 2,000 invented entries.
+// Package demo provides the data of registry serve --demo: about 2,000 invented entries. Start with
+// Import.
 //
-// # Promises
+// The entries go through the stream like any others, so that the demonstration shows the real path:
+// publisher, broker, projector. Events are the same on every machine and in every run of one day, so an
+// interrupted import can be repeated. On another day all are published again, so that no report is older
+// than the page about the registry allows. No chat id can belong to a person.
 //
-//   - Events are the same on every machine and in every run of one day. An import that was
-//     interrupted anywhere is repeated, with the same result as an uninterrupted one. On another day
-//     all are published again, so that no report is older than the page about the registry allows.
-//   - No chat id can ever belong to a person: each is above 2⁶⁴.
-//   - Only a stream with the demonstration's mark is published into.
-//
-// # Why published
-//
-// The entries go through the stream like any others, so the demonstration shows the real path:
-// publisher, broker, projector. Loading them into the read model directly would save a second and
-// demonstrate nothing.
+//	events.go  Events: the recorded events, moved to a day
+//	import.go  Import: into a stream with the demonstration's mark
+//	sample.go  texts for the site
 package demo

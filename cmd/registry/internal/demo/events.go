@@ -32,13 +32,14 @@ func Events(day time.Time) (all []events.Event, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("demonstration: %w", err)
 	}
+
 	lines := bufio.NewScanner(unpacked)
 	for lines.Scan() {
 		e, err := events.Decode(lines.Bytes())
 		if err != nil {
 			return nil, fmt.Errorf("demonstration, line %d: %w", len(all)+1, err)
 		}
-		all = append(all, moved(e, later))
+		all = append(all, moveEvent(e, later))
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("demonstration: %w", err)
@@ -46,14 +47,15 @@ func Events(day time.Time) (all []events.Event, err error) {
 	return all, nil
 }
 
-// moved returns e with all its times later by d, and the id of the new state.
-func moved(e events.Event, d time.Duration) events.Event {
+// moveEvent returns e with all its times later by d, and the id of the new state.
+func moveEvent(e events.Event, d time.Duration) events.Event {
 	switch data := e.Data.(type) {
 	case events.Entry:
 		data.ReportedAt = data.ReportedAt.Add(d)
 		e.Data = data
 	case events.Donation:
-		data.CreatedAt, data.UpdatedAt = data.CreatedAt.Add(d), data.UpdatedAt.Add(d)
+		data.CreatedAt = data.CreatedAt.Add(d)
+		data.UpdatedAt = data.UpdatedAt.Add(d)
 		e.Data = data
 	}
 	e.Data = events.Revised(e.Data, events.Revision(e.Data)+d.Milliseconds())

@@ -28,11 +28,11 @@ type Config struct {
 }
 
 // Import publishes the demonstration into an empty stream of its own, before the projector starts,
-// so that the server catches up with all of it. It creates a missing stream, finishes an
-// interrupted import or one of another day, and leaves a complete one alone. A stream without the
+// so that the server catches up with all of it. It creates a missing stream, finishes an interrupted
+// import, repeats the import of another day, and leaves a complete one alone. A stream without the
 // demonstration's mark belongs to a real registry and is an error.
 func Import(ctx context.Context, cfg Config) error {
-	stream, err := cfg.stream(ctx)
+	stream, err := cfg.findStream(ctx)
 	if err != nil || stream == nil {
 		return err
 	}
@@ -40,7 +40,9 @@ func Import(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	wanted, err := incomplete(ctx, stream, all)
+
+	// An import that ended early, or of another day, is made again from its beginning.
+	wanted, err := isIncomplete(ctx, stream, all)
 	if err != nil || !wanted {
 		return err
 	}
@@ -52,33 +54,33 @@ func Import(ctx context.Context, cfg Config) error {
 	return nil
 }
 
-// stream finds or creates the stream. It returns nil if there is none and it must not be created.
-func (c Config) stream(ctx context.Context) (jetstream.Stream, error) {
+// findStream finds or creates the stream. It returns nil if there is none and it must not be created.
+func (c Config) findStream(ctx context.Context) (jetstream.Stream, error) {
 	found, err := c.JetStream.Stream(ctx, c.Stream)
-	switch {
-	case err == nil && found.CachedInfo().Config.Metadata[events.MetadataDemo] != "true":
-		return nil, fmt.Errorf("--demo: the stream %s in %s is not a demonstration's; choose another --data-dir", c.Stream, c.DataDir)
-	case err == nil:
-		return found, nil
-	case !errors.Is(err, jetstream.ErrStreamNotFound):
-		return nil, fmt.Errorf("demonstration: %w", err)
-	case !c.MayCreate:
-		return nil, nil
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		if !c.MayCreate {
+			return nil, nil
+		}
+		found, err = c.JetStream.CreateStream(ctx, stream.Config(c.Stream, 1, c.History, stream.Identity{Demo: true}))
 	}
-	created, err := c.JetStream.CreateStream(ctx, stream.Config(c.Stream, 1, c.History, stream.Identity{Demo: true}))
 	if err != nil {
 		return nil, fmt.Errorf("demonstration: %w", err)
 	}
-	return created, nil
+
+	if found.CachedInfo().Config.Metadata[events.MetadataDemo] != "true" {
+		return nil, fmt.Errorf("--demo: the stream %s in %s is not a demonstration's; choose another --data-dir", c.Stream, c.DataDir)
+	}
+	return found, nil
 }
 
-// incomplete reports whether the stream never held a message, or its import was interrupted or is
+// isIncomplete reports whether the stream never held a message, or its import was interrupted or is
 // another day's: then the last message on the subject of the last event is not that event.
-func incomplete(ctx context.Context, stream jetstream.Stream, all []events.Event) (bool, error) {
+func isIncomplete(ctx context.Context, stream jetstream.Stream, all []events.Event) (bool, error) {
 	state := stream.CachedInfo().State
 	if state.Msgs == 0 {
 		return state.LastSeq == 0, nil // otherwise it was purged
 	}
+
 	last := all[len(all)-1]
 	msg, err := stream.GetLastMsgForSubject(ctx, last.Data.Subject().String())
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -98,7 +100,9 @@ func (c Config) publish(ctx context.Context, all []events.Event) (publish.Summar
 	for i, e := range all {
 		messages[i] = publish.Message{Event: e}
 	}
-	p, mark := publish.New(c.JetStream, publish.Config{Stream: c.Stream}), len(all)-1
+
+	p := publish.New(c.JetStream, publish.Config{Stream: c.Stream})
+	mark := len(all) - 1
 	if sum, err := p.PublishAll(ctx, messages[:mark]); err != nil {
 		return sum, err
 	}

@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -52,7 +51,7 @@ func withBroker(t *testing.T, dir string, do func(jetstream.JetStream)) {
 // interrupted is an import that got no further than these events.
 func interrupted(t *testing.T, js jetstream.JetStream, some []events.Event) {
 	t.Helper()
-	_, err := config(js).stream(t.Context())
+	_, err := config(js).findStream(t.Context())
 	require.NoError(t, err)
 	var messages []publish.Message
 	for _, e := range some {
@@ -72,13 +71,11 @@ func endsAs(t *testing.T, js jetstream.JetStream, all []events.Event) {
 		last[e.Data.Subject().String()] = e.ID
 	}
 	for subject, id := range last {
-		msg, err := stream.GetLastMsgForSubject(context.Background(), subject)
-		if err != nil {
-			t.Fatalf("%s: %v", subject, err)
-		}
-		if e, err := events.DecodeMessage(subject, msg.Data); err != nil || e.ID != id {
-			t.Fatalf("the last of %s is %s, %v; want %s", subject, e.ID, err, id)
-		}
+		msg, err := stream.GetLastMsgForSubject(t.Context(), subject)
+		require.NoError(t, err, subject)
+		e, err := events.DecodeMessage(subject, msg.Data)
+		require.NoError(t, err, subject)
+		require.Equal(t, id, e.ID, subject)
 	}
 }
 

@@ -14,12 +14,7 @@ import (
 
 // TestQuestions: what people who were cheated type finds, in the demonstration, who cheats so.
 func TestQuestions(t *testing.T) {
-	renderer, model := readmodel.NewRenderer(), readmodel.New()
-	var records []readmodel.Record
-	for i, e := range mustEvents(t) {
-		records = append(records, renderer.Render(uint64(i+1), e.Data))
-	}
-	view, _ := model.Apply(records, uint64(len(records)))
+	model := newModel(t)
 	model.NameFeed("epoch")
 	engine := &ranked.Engine{Dir: t.TempDir()}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -29,7 +24,7 @@ func TestQuestions(t *testing.T) {
 		engine.Run(ctx, model)
 	}()
 	t.Cleanup(func() { cancel(); <-done })
-	eventstest.Until(t, func() bool { return engine.Sequence() == view.Sequence() })
+	eventstest.Until(t, func() bool { return engine.Sequence() == model.View().Sequence() })
 
 	for _, c := range []struct {
 		question, finds string

@@ -32,6 +32,7 @@ func (a *announcer) run(ctx context.Context) error {
 	if a.cfg.Terminal != nil {
 		progress = cli.ProgressOn(a.cfg.Terminal, "catching up", "events")
 	}
+
 	for !a.live.readiness().Ready {
 		if p, _ := a.live.progress(); p.Total > 0 {
 			progress.Set(int64(p.Done), int64(p.Total))
@@ -45,9 +46,10 @@ func (a *announcer) run(ctx context.Context) error {
 	// A registry with too few entries has started: the backend needs the addresses to publish the
 	// first entry.
 	if _, _, err := a.health.View(); err != nil {
-		a.cfg.Logger.Warn("caught up with the stream, but lists and checks are answered with 503", append(a.addresses(), "reason", err.Error())...)
+		a.cfg.Logger.Warn("caught up with the stream, but lists and checks are answered with 503", append(a.describeAddresses(), "reason", err.Error())...)
 		a.showAddresses("empty")
 	}
+
 	for {
 		if _, _, err := a.health.View(); err == nil {
 			break
@@ -58,8 +60,9 @@ func (a *announcer) run(ctx context.Context) error {
 	}
 
 	if a.cfg.Terminal == nil {
-		a.cfg.Logger.Info("ready", a.addresses()...)
+		a.cfg.Logger.Info("ready", a.describeAddresses()...)
 	}
+
 	a.showAddresses("ready")
 	return nil
 }
@@ -70,25 +73,26 @@ func (a *announcer) showAddresses(state string) {
 		return
 	}
 
-	base := browsable(a.listeners.public)
+	base := browsableURL(a.listeners.public)
 	site, api := "off (--no-site)", base+"/api/check?search="+demo.Search
 	if a.cfg.Public.Site {
 		site, api = base+"/", base+"/api"
 	}
+
 	broker := "embedded, without an address (--embedded-nats-addr=-)"
 	if url := a.live.brokerURL.Load(); url != nil && *url != "" {
 		broker = *url
-	} else if !a.cfg.embedded() {
-		broker = a.cfg.Broker.Addresses()
+	} else if !a.cfg.IsEmbedded() {
+		broker = a.cfg.Broker().Addresses()
 	}
 	// A terminal that fails does not stop the server.
 	_, _ = fmt.Fprintf(a.cfg.Terminal, "%s  site       %s\n       API        %s\n       operators  %s/projection\n       broker     %s\n",
-		state, site, api, browsable(a.listeners.admin), broker)
+		state, site, api, browsableURL(a.listeners.admin), broker)
 }
 
-// addresses returns the addresses, the counts and two sample requests, for the log.
-func (a *announcer) addresses() []any {
-	base := browsable(a.listeners.public)
+// describeAddresses returns the addresses, the counts and two sample requests, for the log.
+func (a *announcer) describeAddresses() []any {
+	base := browsableURL(a.listeners.public)
 	view := a.live.View()
 	attrs := []any{
 		"checkpoint", view.Sequence(),
@@ -98,18 +102,20 @@ func (a *announcer) addresses() []any {
 	if url := a.live.brokerURL.Load(); url != nil && *url != "" {
 		attrs = append(attrs, "nats", *url)
 	}
+
 	for _, list := range events.Lists() {
 		attrs = append(attrs, string(list), view.NumEntries(list))
 	}
 	if a.cfg.Public.Site {
 		attrs = append(attrs, "site", base+"/")
 	}
+
 	// In the demonstration the search finds entries; elsewhere it is an example.
 	return append(attrs, "list", base+"/api/scammers?sort=popular", "check", base+"/api/check?search="+demo.Search)
 }
 
-// browsable returns the address of a listener for a browser on this machine.
-func browsable(l net.Listener) string {
+// browsableURL returns the address of a listener for a browser on this machine.
+func browsableURL(l net.Listener) string {
 	addr, ok := l.Addr().(*net.TCPAddr)
 	if ok && addr.IP.IsUnspecified() {
 		return fmt.Sprintf("http://localhost:%d", addr.Port)

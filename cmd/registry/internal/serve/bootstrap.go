@@ -32,10 +32,11 @@ type loader struct {
 	bucket *atomic.Pointer[snapshots.Bucket] // set before there is a connection
 }
 
-// load loads the store and shows its model. A damaged store is set aside. Without a store it makes one
+// loadStore loads the store and shows its model. A damaged store is set aside. Without a store it makes one
 // from a snapshot, if there is one, and only for that it waits, through connected, until the broker
 // can be asked.
-func (l *loader) load(ctx context.Context, connected <-chan jetstream.JetStream) error {
+func (l *loader) loadStore(ctx context.Context, connected <-chan jetstream.JetStream) error {
+	// A crash may have left half a rebuild.
 	path := l.cfg.storePath()
 	if err := snapshots.RemoveLeftovers(path); err != nil {
 		return fmt.Errorf("data directory: %w", err)
@@ -45,6 +46,7 @@ func (l *loader) load(ctx context.Context, connected <-chan jetstream.JetStream)
 	if err != nil {
 		return err
 	}
+
 	if store == nil {
 		if err := l.bootstrap(ctx, connected); err != nil {
 			return err
@@ -53,7 +55,8 @@ func (l *loader) load(ctx context.Context, connected <-chan jetstream.JetStream)
 			return err
 		}
 	}
-	l.live.show(newGeneration(generation{model: model, store: store}))
+
+	l.live.showGeneration(newGeneration(generation{model: model, store: store}))
 	return nil
 }
 
@@ -86,6 +89,7 @@ func (l *loader) bootstrap(ctx context.Context, connected <-chan jetstream.JetSt
 	if err := os.RemoveAll(l.cfg.rankedDir()); err != nil {
 		return fmt.Errorf("data directory: %w", err)
 	}
+
 	if l.cfg.SkipSnapshots {
 		l.cfg.Logger.Warn("nothing is saved here; replaying the whole stream, as --skip-snapshots says")
 		return nil
@@ -99,10 +103,12 @@ func (l *loader) bootstrap(ctx context.Context, connected <-chan jetstream.JetSt
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	// Without snapshots nothing can have been lost that the stream would not show.
 	info, all, err := l.findSnapshots(ctx, js)
 	if err != nil || len(all) == 0 {
 		return err
 	}
+
 	if info == nil || info.State.LastSeq == 0 {
 		return l.refuseEmpty(info == nil, all)
 	}
@@ -122,7 +128,7 @@ func (l *loader) bootstrap(ctx context.Context, connected <-chan jetstream.JetSt
 // there is no stream.
 func (l *loader) findSnapshots(ctx context.Context, js jetstream.JetStream) (info *jetstream.StreamInfo, all []snapshots.Object, err error) {
 	for logged := false; ; logged = true {
-		info, err = stream.Stream{JS: js, Name: l.cfg.Stream}.Info(ctx)
+		info, err = stream.Stream{JS: js, Name: string(l.cfg.Stream)}.Info(ctx)
 		if err == nil || errors.Is(err, jetstream.ErrStreamNotFound) {
 			all, err = l.bucket.Load().List(ctx)
 		}
@@ -143,7 +149,7 @@ func (l *loader) findSnapshots(ctx context.Context, js jetstream.JetStream) (inf
 // refuseEmpty returns an error if there are snapshots of a stream that is missing or empty.
 func (l *loader) refuseEmpty(missing bool, all []snapshots.Object) error {
 	newest := slices.IndexFunc(all, func(o snapshots.Object) bool {
-		return o.Err != nil || o.Header.Stream == l.cfg.Stream && o.Header.Count > 0
+		return o.Err != nil || o.Header.Stream == string(l.cfg.Stream) && o.Header.Count > 0
 	})
 	if newest < 0 {
 		return nil
@@ -153,7 +159,8 @@ func (l *loader) refuseEmpty(missing bool, all []snapshots.Object) error {
 	if missing {
 		state, command = "missing", command+" --create-stream"
 	}
-	if l.cfg.embedded() { // this process is the broker, too
+
+	if l.cfg.IsEmbedded() { // this process is the broker, too
 		command = "start with --skip-snapshots, and run registry recover " + all[newest].Name
 	}
 	return fmt.Errorf("the stream %s is %s, and there are snapshots of it: people who are listed would be unknown; "+

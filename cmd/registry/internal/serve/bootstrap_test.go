@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
@@ -70,10 +69,10 @@ func newLoader(js jetstream.JetStream, cfg Config) *loader {
 // finds: 0 if everything is to be replayed.
 func (s *starting) start(dir string) (uint64, error) {
 	log := slog.New(slog.NewTextHandler(&s.log, nil))
-	l := newLoader(s.js, Config{DataDir: dir, SkipSnapshots: s.skip, Stream: events.DefaultStream, SnapshotKeep: 1, Logger: log})
+	l := newLoader(s.js, Config{Flags: Flags{DataDir: dir, SkipSnapshots: s.skip, Stream: events.DefaultStream, SnapshotKeep: 1}, Logger: log})
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
-	if err := l.load(ctx, through(s.js)); err != nil {
+	if err := l.loadStore(ctx, through(s.js)); err != nil {
 		return 0, err
 	}
 
@@ -176,14 +175,13 @@ func TestBootstrapWaits(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(away.Close)
 	for name, nc := range map[string]*nats.Conn{
-		"the broker is away":             away,
-		"the stream has no leader":       eventstest.LonelyNode(t, "").Conn(),
-		"the snapshots cannot be listed": blindConn(t),
+		"the broker is away":       away,
+		"the stream has no leader": eventstest.LonelyNode(t, "").Conn(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			js, err := jetstream.New(nc)
 			require.NoError(t, err)
-			l := newLoader(js, Config{DataDir: t.TempDir(), Stream: events.DefaultStream, SnapshotKeep: 1, Logger: discard()})
+			l := newLoader(js, Config{Flags: Flags{DataDir: t.TempDir(), Stream: events.DefaultStream, SnapshotKeep: 1}, Logger: discard()})
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
 			go func() { ended <- l.bootstrap(ctx, through(js)) }()
@@ -194,25 +192,6 @@ func TestBootstrapWaits(t *testing.T) {
 			require.ErrorIs(t, <-ended, context.Canceled)
 		})
 	}
-}
-
-// blindConn connects to a broker with a stream, as a user who may not read the bucket.
-func blindConn(t *testing.T) *nats.Conn {
-	t.Helper()
-	denied := &natsserver.SubjectPermission{Deny: []string{"$JS.API.STREAM.*.OBJ_" + snapshots.BucketName}}
-	srv := eventstest.Server(t, &natsserver.Options{JetStream: true, StoreDir: t.TempDir(), Users: []*natsserver.User{
-		{Username: "all", Password: "all"}, {Username: "blind", Password: "blind", Permissions: &natsserver.Permissions{Publish: denied}}}})
-	require.True(t, srv.ReadyForConnections(patience), "the broker starts")
-	connect := func(user string) *nats.Conn {
-		nc, err := nats.Connect(srv.ClientURL(), nats.UserInfo(user, user), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
-		require.NoError(t, err)
-		t.Cleanup(nc.Close)
-		return nc
-	}
-	js, err := jetstream.New(connect("all"))
-	require.NoError(t, err)
-	eventstest.Stream(t, js)
-	return connect("blind")
 }
 
 // through returns a channel that has the connection which bootstrap waits for.

@@ -25,14 +25,15 @@ type link struct {
 	live *live
 }
 
-// connect connects to the broker: the embedded one, which it starts, or the one at --nats-url, which
+// connectBroker connects to the broker: the embedded one, which it starts, or the one at --nats-url, which
 // may be away. It serves validation requests of backends. close closes the connection and then the
 // broker.
-func (l link) connect() (js jetstream.JetStream, close func(), err error) {
-	open := l.dial
-	if l.cfg.embedded() {
-		open = l.embed
+func (l link) connectBroker() (js jetstream.JetStream, close func(), err error) {
+	open := l.dialExternal
+	if l.cfg.IsEmbedded() {
+		open = l.startEmbedded
 	}
+
 	nc, closeBroker, err := open()
 	if err != nil {
 		return nil, nil, err
@@ -43,7 +44,8 @@ func (l link) connect() (js jetstream.JetStream, close func(), err error) {
 		closeBroker()
 		return nil, nil, fmt.Errorf("broker: %w", err)
 	}
-	stopValidation, err := projector.ServeValidation(nc, l.live.known, l.cfg.Logger)
+
+	stopValidation, err := projector.ServeValidation(nc, l.live.knownRevision, l.cfg.Logger)
 	if err != nil {
 		closeBroker()
 		return nil, nil, err
@@ -51,27 +53,27 @@ func (l link) connect() (js jetstream.JetStream, close func(), err error) {
 	return js, func() { stopValidation(); closeBroker() }, nil
 }
 
-// dial connects to an external broker and, while it cannot be reached, keeps diagnosing why.
-func (l link) dial() (nc *nats.Conn, close func(), err error) {
-	l.cfg.Logger.Info("no embedded broker: --nats-url or REGISTRY_NATS_URL names another", "broker", l.cfg.Broker.Addresses())
-	opts := append(l.cfg.Broker.Options("registry serve"), projector.ConnectOptions()...)
-	nc, err = nats.Connect(strings.Join(l.cfg.Broker.NATSURL, ","), opts...)
+// dialExternal connects to an external broker and, while it cannot be reached, keeps diagnosing why.
+func (l link) dialExternal() (nc *nats.Conn, close func(), err error) {
+	l.cfg.Logger.Info("no embedded broker: --nats-url or REGISTRY_NATS_URL names another", "broker", l.cfg.Broker().Addresses())
+	opts := append(l.cfg.Broker().Options("registry serve"), projector.ConnectOptions()...)
+	nc, err = nats.Connect(strings.Join(l.cfg.Broker().NATSURL, ","), opts...)
 	if err != nil {
-		return nil, nil, fmt.Errorf("broker at %s: %w", l.cfg.Broker.Addresses(), err)
+		return nil, nil, fmt.Errorf("broker at %s: %w", l.cfg.Broker().Addresses(), err)
 	}
 
-	watch := task.Every(diagnoseEvery, func() { l.diagnose(nc) })
+	watch := task.Every(diagnoseEvery, func() { l.diagnoseOutage(nc) })
 	return nc, func() { _ = watch.Stop(); nc.Close() }, nil
 }
 
-// diagnose finds why the external broker cannot be used, and logs it if the operator has to act.
-func (l link) diagnose(nc *nats.Conn) {
+// diagnoseOutage finds why the external broker cannot be used, and logs it if the operator has to act.
+func (l link) diagnoseOutage(nc *nats.Conn) {
 	if nc.IsConnected() {
 		l.live.unreachable.Store(nil)
 		return
 	}
 
-	found := l.cfg.Broker.Diagnose("registry serve")
+	found := l.cfg.Broker().Diagnose("registry serve")
 	if found.Back {
 		return // the connection returns by itself
 	}
@@ -80,20 +82,20 @@ func (l link) diagnose(nc *nats.Conn) {
 	}
 }
 
-// embed starts the embedded broker and connects to it through memory.
-func (l link) embed() (nc *nats.Conn, close func(), err error) {
+// startEmbedded starts the embedded broker and connects to it through memory.
+func (l link) startEmbedded() (nc *nats.Conn, close func(), err error) {
 	b, err := broker.Start(broker.Config{
 		StoreDir:       l.cfg.brokerDir(),
-		Addr:           l.cfg.EmbeddedAddr,
-		ConfigFile:     l.cfg.EmbeddedConfig,
+		Addr:           l.cfg.EmbeddedNATSAddr,
+		ConfigFile:     l.cfg.EmbeddedNATSConfig,
 		Logger:         l.cfg.Logger,
 		MaxConnections: httpapi.Descriptors().Broker,
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w (--embedded-nats-addr, --embedded-nats-config and --data-dir decide about it)", err)
 	}
-	l.live.brokerURL.Store(new(b.ClientURL()))
 
+	l.live.brokerURL.Store(new(b.ClientURL()))
 	nc, err = b.Connect(projector.ConnectOptions()...)
 	if err != nil {
 		b.Shutdown()

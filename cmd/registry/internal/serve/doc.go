@@ -8,6 +8,7 @@
 // requests are answered (with 503) during the load of a large store, and a projector still runs while
 // requests drain.
 //
+//	flags.go        Flags, and the names in the data directory
 //	serve.go        Run: start and stop
 //	bootstrap.go    loader: the store, one made of a snapshot, or an empty one
 //	broker.go       link: the embedded broker, or the connection to another
@@ -17,7 +18,7 @@
 //	http.go         both listeners
 //	announce.go     announcer: progress, addresses, "ready"
 //	snapshots.go    snapshotter: when snapshots are made, and exports
-//	metrics.go      the metrics besides those of the packages
+//	metrics.go      the metrics that no other package has
 //	memory.go       the memory limit, and the share of it for answers
 //	notify.go       readiness for systemd
 package serve

@@ -45,7 +45,7 @@ func (s *server) newGeneration(model *readmodel.Model, store *snapshots.Store, m
 // mayWrite reports whether g may write into the stream. In a cluster only the role that makes snapshots
 // may, and only if no generation before g is served, since a rebuild may still be refused.
 func (s *server) mayWrite(g *generation) bool {
-	return (s.cfg.embedded() || s.cfg.SnapshotEvery > 0) && s.live.current() == g
+	return (s.cfg.IsEmbedded() || s.cfg.SnapshotEvery > 0) && s.live.current() == g
 }
 
 // firstGeneration returns the generation of the saved state.
@@ -83,8 +83,8 @@ func (g *generation) await(ctx context.Context, seq uint64) (*readmodel.View, er
 	return g.model.Await(ctx, seq)
 }
 
-// rankedState returns the sequence that the index of ranked search covers, at most that of the view,
-// and its problem. Both are zero without an index.
+// rankedState returns the sequence that the index of ranked search covers, at most the sequence of the
+// view, and its problem. Both are zero without an index.
 func (g *generation) rankedState(view *readmodel.View) (seq uint64, problem string) {
 	if g.ranked == nil {
 		return 0, ""

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 
+	"example.org/registry/cmd/registry/internal/cli"
 	"example.org/registry/cmd/registry/internal/demo"
 	"example.org/registry/events"
 	"example.org/registry/httpapi"
@@ -39,18 +40,18 @@ const (
 // listeners are bound before anything is opened, so that an address in use is found at once.
 type listeners struct{ public, admin net.Listener }
 
-func listen(cfg Config) (l listeners, err error) {
-	if l.public, err = bind(cfg.HTTPAddr, "http-addr"); err != nil {
+func bindListeners(cfg Config) (l listeners, err error) {
+	if l.public, err = bindAddress(cfg.HTTPAddr, "http-addr"); err != nil {
 		return l, err
 	}
-	if l.admin, err = bind(cfg.AdminAddr, "admin-addr"); err != nil {
+	if l.admin, err = bindAddress(cfg.AdminAddr, "admin-addr"); err != nil {
 		l.public.Close()
 	}
 	return l, err
 }
 
-func bind(addr, flag string) (net.Listener, error) {
-	l, err := net.Listen("tcp", addr)
+func bindAddress(addr cli.Address, flag string) (net.Listener, error) {
+	l, err := net.Listen("tcp", string(addr))
 	if err != nil {
 		return nil, fmt.Errorf("--%s: %w; stop what uses the address or choose another", flag, err)
 	}
@@ -88,6 +89,7 @@ func (s *server) serveHTTP(ctx context.Context) error {
 		return nil
 	})
 
+	// Then running requests end, and only then does the operators' listener.
 	drained := make(chan struct{})
 	group.Go(func() error {
 		defer close(drained)
@@ -120,6 +122,7 @@ func (s *server) publicConfig() httpapi.Config {
 	if cfg.Site && cfg.AppealsURL == "" {
 		s.log.Warn("no --appeals-url: the site tells accused persons no address where they can appeal")
 	}
+
 	if cfg.Site && cfg.About == "" {
 		s.log.Warn("no --about-file: the page /o-rejestrze says that nobody has written who runs this registry and how to reach them")
 	}
@@ -147,6 +150,7 @@ func (s *server) newHandlers(cfg httpapi.Config) (public *httpapi.Public, operat
 	if err != nil {
 		return nil, nil, fmt.Errorf("public API: %w", err)
 	}
+
 	operators = admin.New(admin.Config{
 		Health:     s.health,
 		Gatherer:   metrics,
@@ -199,7 +203,7 @@ func serveUntil(stop <-chan struct{}, srv *http.Server, l net.Listener) error {
 	case <-stop:
 	}
 
-	// The listener closes a little before Shutdown, because net/http drops what it reads after that:
+	// The listener closes a little before Shutdown, because net/http drops everything that it reads after that:
 	// a request on a connection that was just accepted would be lost.
 	_ = l.Close() // Shutdown closes it again, and reports its error
 	time.Sleep(leaveWithin / 2)
@@ -210,6 +214,7 @@ func serveUntil(stop <-chan struct{}, srv *http.Server, l net.Listener) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = srv.Close()
 	}
+
 	<-failed
 	if errors.Is(err, net.ErrClosed) {
 		return nil // we closed the listener

@@ -38,14 +38,14 @@ func newLive() *live {
 	return l
 }
 
-// show replaces the current generation: one pointer, so that model, store, projector and index
+// showGeneration replaces the current generation: one pointer, so that model, store, projector and index
 // always belong together (promise 2, readmodel/doc.go).
-func (l *live) show(g *generation) { l.generation.Swap(g).replace() }
+func (l *live) showGeneration(g *generation) { l.generation.Swap(g).replace() }
 
 // current returns the current generation. Call it once to read several parts consistently.
 func (l *live) current() *generation { return l.generation.Load() }
 
-// View returns the newest view; that of an empty model during the load of the saved state.
+// View returns the newest view; it is empty during the load of the saved state.
 func (l *live) View() *readmodel.View { return l.current().model.View() }
 
 // Await waits for a sequence across generations, since a replaced model no longer advances. No
@@ -108,8 +108,8 @@ func (l *live) explainError(frozen bool, lastError string) string {
 	return lastError
 }
 
-// problem returns the known problem of the embedded broker, or "".
-func (l *live) problem() string {
+// embeddedProblem returns the known problem of the embedded broker, or "".
+func (l *live) embeddedProblem() string {
 	if p := l.brokerProblem.Load(); p != nil {
 		return *p
 	}
@@ -122,7 +122,7 @@ func (l *live) projection() admin.Projection {
 	g := l.current()
 	view := g.model.View()
 	doc := admin.ProjectionOf(view)
-	doc.Rebuilding = l.rebuild.Load().document(time.Now())
+	doc.Rebuilding = l.rebuild.Load().describeProgress(time.Now())
 	p, running := g.progress()
 	if !running {
 		doc.LastError = new(l.startReason())
@@ -144,9 +144,10 @@ func (l *live) projection() admin.Projection {
 		doc.Frozen = &p.Frozen
 	}
 
+	// One sentence: the most urgent problem comes first.
 	seq, rankedProblem := g.rankedState(view)
 	doc.RankedSequence = seq
-	if sentence := cmp.Or(l.problem(), l.explainError(p.Frozen != "", p.LastError), rankedProblem); sentence != "" {
+	if sentence := cmp.Or(l.embeddedProblem(), l.explainError(p.Frozen != "", p.LastError), rankedProblem); sentence != "" {
 		doc.LastError = &sentence
 	}
 	return doc
@@ -161,16 +162,20 @@ func (l *live) checkDatabase(ctx context.Context) error {
 	if events == nil || !running {
 		return errors.New(l.startReason())
 	}
+
 	if !p.Connected {
 		return errors.New("the broker is away")
 	}
+
 	if p.Frozen != "" {
 		return errors.New("frozen: " + p.LastError)
 	}
-	if problem := l.problem(); problem != "" {
+
+	if problem := l.embeddedProblem(); problem != "" {
 		return errors.New(problem)
 	}
 
+	// The projector knows of no problem; now the disk and the stream are asked.
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		if err := g.store.Probe(); err != nil {
@@ -187,8 +192,8 @@ func (l *live) checkDatabase(ctx context.Context) error {
 	return group.Wait()
 }
 
-// known returns the greatest revision that is known of a subject, or 0.
-func (l *live) known(k events.Subject) int64 {
+// knownRevision returns the greatest revision that is known of a subject, or 0.
+func (l *live) knownRevision(k events.Subject) int64 {
 	if g := l.current(); g.projector != nil {
 		return g.projector.Known(k)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"example.org/registry/cmd/registry/internal/cli"
 	"example.org/registry/events/broker"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/events/stream"
@@ -47,7 +48,7 @@ func TestStartReason(t *testing.T) {
 	store, model, err := snapshots.Open(t.Context(), filepath.Join(t.TempDir(), "registry.db"))
 	require.NoError(t, err)
 	defer store.Close()
-	l.show(newGeneration(generation{model: model, store: store}))
+	l.showGeneration(newGeneration(generation{model: model, store: store}))
 	requireReason("waiting for the broker")
 }
 
@@ -68,8 +69,8 @@ func TestAwaitOverGenerations(t *testing.T) {
 	}()
 	<-asked.waiting // on the first generation
 	m := readmodel.New()
-	l.show(newGeneration(generation{model: m}))
-	l.show(newGeneration(generation{model: m}))
+	l.showGeneration(newGeneration(generation{model: m}))
+	l.showGeneration(newGeneration(generation{model: m}))
 	m.Apply(nil, 7)
 	require.EqualValues(t, 7, <-got, "sequence of the view")
 
@@ -90,7 +91,8 @@ type projecting struct {
 // project starts a projection as serve does, and waits until it has caught up.
 func project(t *testing.T) projecting {
 	t.Helper()
-	r := projecting{broker: eventstest.Broker(t), server: newServer(t.Context(), Config{Stream: "REGISTRY", DataDir: t.TempDir(), StreamReplicas: 1, StreamHistory: 5, Logger: discard()})}
+	flags := Flags{Stream: "REGISTRY", DataDir: t.TempDir(), NewStreamFlags: cli.NewStreamFlags{StreamReplicas: 1, StreamHistory: 5}}
+	r := projecting{broker: eventstest.Broker(t), server: newServer(t.Context(), Config{Flags: flags, Logger: discard()})}
 	nc, err := nats.Connect(r.broker.ClientURL(), projector.ConnectOptions()...)
 	require.NoError(t, err)
 	t.Cleanup(nc.Close)
@@ -101,7 +103,7 @@ func project(t *testing.T) projecting {
 	require.NoError(t, err)
 	first := r.firstGeneration(model, store)
 	first.start()
-	r.live.show(first)
+	r.live.showGeneration(first)
 	r.store, r.js = store, js
 	t.Cleanup(func() { // a test may have closed the store
 		g := r.live.current()

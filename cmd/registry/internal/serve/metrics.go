@@ -11,7 +11,7 @@ import (
 )
 
 // newMetrics returns a registry with the metrics of the projection, snapshots, the log, the Go runtime
-// and the process; httpapi adds those of requests.
+// and the process; httpapi adds the metrics of requests.
 func newMetrics(l *live, k *snapshotter, lostLines func() (unread, limited uint64)) *prometheus.Registry {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(
@@ -37,15 +37,15 @@ func (collector) Describe(chan<- *prometheus.Desc) {}
 type scrape chan<- prometheus.Metric
 
 func (s scrape) gauge(name, help string, value float64, label ...string) {
-	s.emit(prometheus.GaugeValue, name, help, value, label)
+	s.emitSample(prometheus.GaugeValue, name, help, value, label)
 }
 
 func (s scrape) counter(name, help string, value uint64, label ...string) {
-	s.emit(prometheus.CounterValue, name, help, float64(value), label)
+	s.emitSample(prometheus.CounterValue, name, help, float64(value), label)
 }
 
-// emit adds a sample. label is empty, or a name and its value.
-func (s scrape) emit(kind prometheus.ValueType, name, help string, value float64, label []string) {
+// emitSample adds a sample. label is empty, or a name and its value.
+func (s scrape) emitSample(kind prometheus.ValueType, name, help string, value float64, label []string) {
 	labels := prometheus.Labels{}
 	if len(label) == 2 {
 		labels[label[0]] = label[1]
@@ -84,11 +84,12 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	s.gauge("ranked_lag_events", "Stream sequences between the index of ranked search and the checkpoint: their events may be missing from its answers.", float64(view.Sequence()-seq))
 	s.gauge("ranked_failed", "1 while the index of ranked search is being made again because something was wrong with it.", oneIf(problem != ""))
 
-	made := c.snapshots.numbers()
+	made := c.snapshots.readCounts()
 	if made.newest.Name != "" {
 		s.gauge("snapshot_sequence", "Stream sequence of the newest snapshot in the object store that this process knows of.", float64(made.newest.Header.Sequence))
 		s.gauge("snapshot_age_seconds", "Age of that snapshot in seconds, by this machine's clock.", max(0, time.Since(made.newest.Time).Seconds()))
 	}
+
 	s.counter("snapshots_made_total", "Snapshots that this process has put into the object store.", made.count)
 	s.counter("snapshot_failures_total", "Snapshots that this process tried to make and could not.", made.failures)
 
@@ -112,6 +113,7 @@ func (s scrape) collectProgress(p projector.Progress) {
 	if !p.AsOf.IsZero() {
 		asOf = float64(p.AsOf.UnixMilli()) / 1000
 	}
+
 	s.gauge("as_of_timestamp_seconds", "Last moment at which the model was known to be complete, in seconds since 1970.", asOf)
 
 	s.counter("events_dealt_with_total", "Events that this process has dealt with, rejected ones included.", p.Applied)

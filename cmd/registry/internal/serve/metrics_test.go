@@ -18,7 +18,7 @@ import (
 func TestMetrics(t *testing.T) {
 	s := newServer(t.Context(), Config{Logger: discard(), LostLines: noLosses})
 	model := readmodel.New()
-	s.live.show(newGeneration(generation{model: model, projector: projector.New(projector.Config{Model: model})}))
+	s.live.showGeneration(newGeneration(generation{model: model, projector: projector.New(projector.Config{Model: model})}))
 	public, operators, err := s.newHandlers(s.cfg.Public)
 	require.NoError(t, err)
 	defer public.Close()

@@ -23,16 +23,18 @@ func (s *server) rebuild(ctx context.Context) (admin.Rebuilt, error) {
 	if s.ctx.Err() != nil {
 		return admin.Rebuilt{}, admin.Unavailable("the server is stopping")
 	}
+
 	old := s.live.current()
 	if old.projector == nil {
 		return admin.Rebuilt{}, admin.Unavailable("the saved state is still being loaded")
 	}
 
+	// The rebuild ends with the request, or with the process.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(s.ctx, func() { cancel(errors.New("the server is stopping")) })()
 	began := time.Now()
-	rebuilt, err := s.replace(ctx, old)
+	rebuilt, err := s.replaceGeneration(ctx, old)
 	if err != nil {
 		s.log.Warn("rebuild abandoned; the old read model is served", "error", err)
 		return admin.Rebuilt{}, err
@@ -44,16 +46,20 @@ func (s *server) rebuild(ctx context.Context) (admin.Rebuilt, error) {
 	return rebuilt, nil
 }
 
-// replace makes a generation of the stream alone beside the old one, and shows it.
-func (s *server) replace(ctx context.Context, old *generation) (admin.Rebuilt, error) {
+// replaceGeneration makes a generation of the stream alone beside the old one, and shows it.
+func (s *server) replaceGeneration(ctx context.Context, old *generation) (admin.Rebuilt, error) {
 	if err := explainRefusal(old.projector.CheckRebuild()); err != nil {
 		return admin.Rebuilt{}, err
 	}
+
 	path := s.cfg.storePath() + snapshots.RebuildingSuffix
 	store, model, err := snapshots.Open(ctx, path)
 	if err != nil {
+		_ = os.Remove(path) // if it was made
 		return admin.Rebuilt{}, err
 	}
+
+	// The new projector reads the stream from its beginning while the old one goes on.
 	fresh := s.newGeneration(model, store, func(mayWrite func() bool) *projector.Projector {
 		return old.projector.NewBeside(model, store, mayWrite)
 	})
@@ -61,13 +67,14 @@ func (s *server) replace(ctx context.Context, old *generation) (admin.Rebuilt, e
 	s.live.rebuild.Store(&rebuilding{fresh.projector, time.Now()})
 	defer s.live.rebuild.Store(nil)
 
+	// The swap happens while neither projector applies anything.
 	var before admin.ModelState
 	err = old.projector.Replace(ctx, fresh.projector, func() error {
 		if err := store.Replace(old.store); err != nil {
 			return err
 		}
 		before = stateOf(old)
-		s.live.show(fresh)
+		s.live.showGeneration(fresh)
 		return nil
 	})
 	if err != nil {
@@ -78,6 +85,7 @@ func (s *server) replace(ctx context.Context, old *generation) (admin.Rebuilt, e
 	if err := errors.Join(old.stop(s.log), old.store.Close(), os.RemoveAll(s.cfg.rankedDir())); err != nil {
 		s.log.Warn("the replaced read model did not stop cleanly", "error", err)
 	}
+
 	fresh.startIndexing()
 	return admin.Rebuilt{Before: before, After: stateOf(fresh), Events: fresh.projector.Progress().Applied}, nil
 }
@@ -104,8 +112,8 @@ type rebuilding struct {
 	began     time.Time
 }
 
-// document returns the rebuild's progress, or nil if none is running.
-func (b *rebuilding) document(now time.Time) *admin.Rebuilding {
+// describeProgress returns the rebuild's progress, or nil if none is running.
+func (b *rebuilding) describeProgress(now time.Time) *admin.Rebuilding {
 	if b == nil {
 		return nil
 	}

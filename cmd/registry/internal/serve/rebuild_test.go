@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"path/filepath"
 	"testing"
 
@@ -34,16 +35,40 @@ func TestRebuild(t *testing.T) {
 	require.Equal(t, rebuilt.Before, rebuilt.After)
 	require.EqualValues(t, 200, rebuilt.Events)
 	require.NotSame(t, old, r.live.current())
-
-	// The directory of the text index may be there already, or not yet.
-	stores, err := filepath.Glob(r.cfg.storePath() + "*")
-	require.NoError(t, err)
-	require.Equal(t, []string{r.cfg.storePath()}, stores, "a rebuild leaves one store, and no second one beside it")
+	r.requireOneStore(t)
 
 	entry := eventstest.Entries(1, 1)[0]
 	last := r.publish(t, eventstest.Listed(entry, 1), events.Event{ID: "x", Source: "/test", Type: events.TypeDelisted,
 		Data: events.Delisting{Revision: 1 << 30, List: entry.List, EntryID: entry.EntryID}})
 	require.Equal(t, last, r.live.current().store.Meta().Sequence)
+}
+
+// requireOneStore checks that a rebuild has left no second store. The directory of the text index may be
+// there already, or not yet.
+func (r projecting) requireOneStore(t *testing.T) {
+	t.Helper()
+	stores, err := filepath.Glob(r.cfg.storePath() + "*")
+	require.NoError(t, err)
+	require.Equal(t, []string{r.cfg.storePath()}, stores)
+}
+
+// TestRebuildInterrupted: a client that hangs up abandons the rebuild. The old model stays, nothing of
+// the new one is left, and the next rebuild is not in its way.
+func TestRebuildInterrupted(t *testing.T) {
+	t.Parallel()
+	r := project(t)
+	r.publish(t, eventstest.Events(50, 5)...)
+	old := r.live.current()
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := r.rebuild(ctx)
+	require.Error(t, err)
+	require.Same(t, old, r.live.current())
+	r.requireOneStore(t)
+
+	_, err = r.rebuild(t.Context())
+	require.NoError(t, err)
 }
 
 // TestRebuildErasesNothing: a model that is not shown writes nothing into the stream, since its rebuild
@@ -53,7 +78,7 @@ func TestRebuildErasesNothing(t *testing.T) {
 	r := project(t)
 	g := r.live.current()
 	require.False(t, r.mayWrite(newGeneration(generation{})), "another generation than the one that is shown")
-	require.Equal(t, r.cfg.embedded() || r.cfg.SnapshotEvery > 0, r.mayWrite(g))
+	require.Equal(t, r.cfg.IsEmbedded() || r.cfg.SnapshotEvery > 0, r.mayWrite(g))
 }
 
 // TestRebuildKnowsLess: a stream that lacks what is known is not rebuilt from, and the old model stays.

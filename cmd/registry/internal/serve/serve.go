@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
-	"example.org/registry/cmd/registry/internal/cli"
 	"example.org/registry/cmd/registry/internal/demo"
 	"example.org/registry/cmd/registry/internal/task"
 	"example.org/registry/events/stream"
@@ -21,30 +19,14 @@ import (
 	"example.org/registry/snapshots"
 )
 
-// Config configures serve. The command's flags explain the values to operators, and check them.
+// Config configures serve.
 type Config struct {
-	DataDir string // required
-	Demo    bool   // publish the demonstration into an empty stream
+	Flags
 
-	HTTPAddr, AdminAddr string        // host:port; port 0 for any free one
-	MaxConnections      int           // of the public listener; 0 derives it from the limit of open files
-	IdleTimeout         time.Duration // of its connections without a request; 0 means 75 s
 	// Public is passed to httpapi; serve fills in Health, Logger, Metrics, AsyncAPI and
 	// Status.Database.
-	Public                httpapi.Config
-	AdminHost, AdminToken string        // empty for none
-	MaxStaleness          time.Duration // 0 for no limit
-	MinEntries            int           // 0 for no minimum
-
-	Broker                       cli.BrokerFlags // without an address: the embedded broker
-	EmbeddedAddr, EmbeddedConfig string          // of the embedded broker; config may be empty
-	Stream                       string          // required
-	StreamReplicas               int             // of a created stream
-	StreamHistory                int             // messages kept for each subject in a created stream; 0 keeps all
-
-	SkipSnapshots bool          // start without those that cannot be used
-	SnapshotEvery time.Duration // 0 makes only snapshots that an operator requests
-	SnapshotKeep  int
+	Public     httpapi.Config
+	AdminToken string // empty for none
 
 	Began     time.Time                       // when the process started
 	Logger    *slog.Logger                    // required
@@ -53,16 +35,6 @@ type Config struct {
 
 	NotifySocket string // where systemd listens (NOTIFY_SOCKET); may be empty
 }
-
-// embedded reports whether the broker runs in this process.
-func (c Config) embedded() bool { return len(c.Broker.NATSURL) == 0 }
-
-// StorePath returns the path of the read model's store in a data directory.
-func StorePath(dataDir string) string { return filepath.Join(dataDir, "registry.db") }
-
-func (c Config) storePath() string { return StorePath(c.DataDir) }
-func (c Config) rankedDir() string { return filepath.Join(c.DataDir, "ranked") }
-func (c Config) brokerDir() string { return filepath.Join(c.DataDir, "broker") }
 
 // LockDir locks a data directory against other processes, and creates it if it is missing.
 func LockDir(dataDir string) (*snapshots.DirLock, error) {
@@ -87,9 +59,10 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		}
 	}()
 
+	// The addresses are bound before anything is opened: a mistake ends the start at once.
 	s := newServer(ctx, cfg)
 	defer s.cancel()
-	if s.listeners, err = listen(cfg); err != nil {
+	if s.listeners, err = bindListeners(cfg); err != nil {
 		return err
 	}
 	defer context.AfterFunc(ctx, func() { notifySupervisor(cfg.NotifySocket, "STOPPING=1", s.log) })()
@@ -160,34 +133,36 @@ func (s *server) project(ctx context.Context, drained <-chan struct{}) (err erro
 	// The store is loaded while the embedded broker recovers.
 	connected := make(chan jetstream.JetStream, 1)
 	loader := loader{cfg: s.cfg, live: s.live, bucket: &s.snapshots.bucket}
-	loading := task.Go(ctx, func(ctx context.Context) error { return loader.load(ctx, connected) })
+	loading := task.Go(ctx, func(ctx context.Context) error { return loader.loadStore(ctx, connected) })
 	defer func() { err = errors.Join(err, s.closeStore()) }()
 
 	link := link{cfg: s.cfg, live: s.live}
-	js, closeLink, err := link.connect()
+	js, closeLink, err := link.connectBroker()
 	if err != nil {
 		_ = loading.Stop() // canceled
 		return err
 	}
 	defer closeLink()
 
-	s.snapshots.open(js)
+	s.snapshots.openBucket(js)
 	connected <- js
 	if err := loading.Wait(); err != nil {
 		return err
 	}
+
 	loaded := s.live.current()
 
-	s.live.stream.Store(&stream.Stream{JS: js, Name: s.cfg.Stream})
+	s.live.stream.Store(&stream.Stream{JS: js, Name: string(s.cfg.Stream)})
 	if s.cfg.Demo {
 		if err := s.importDemo(ctx, js, loaded.store.Meta()); err != nil {
 			return err
 		}
 	}
 
+	// From here on lists and checks are answered, once the model has caught up.
 	first := s.firstGeneration(loaded.model, loaded.store)
 	first.start()
-	s.live.show(first)
+	s.live.showGeneration(first)
 	first.startIndexing()
 
 	making := task.Go(ctx, s.snapshots.run)
@@ -209,6 +184,6 @@ func (s *server) closeStore() error {
 func (s *server) importDemo(ctx context.Context, js jetstream.JetStream, saved snapshots.Meta) error {
 	s.live.starting.Store(new("importing the demonstration"))
 	defer s.live.starting.Store(nil)
-	return demo.Import(ctx, demo.Config{JetStream: js, Stream: s.cfg.Stream, History: s.cfg.StreamHistory,
+	return demo.Import(ctx, demo.Config{JetStream: js, Stream: string(s.cfg.Stream), History: s.cfg.StreamHistory,
 		DataDir: s.cfg.DataDir, Day: time.Now(), MayCreate: saved.Epoch == "", Logger: s.log})
 }

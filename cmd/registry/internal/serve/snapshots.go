@@ -49,13 +49,13 @@ type snapshotCounts struct {
 
 func newSnapshotter(l *live, cfg Config) *snapshotter { return &snapshotter{cfg: cfg, live: l} }
 
-// open enables snapshots in the object store. The connection may be down, now or later.
-func (k *snapshotter) open(js jetstream.JetStream) {
+// openBucket enables snapshots in the object store. The connection may be down, now or later.
+func (k *snapshotter) openBucket(js jetstream.JetStream) {
 	k.bucket.Store(snapshots.NewBucket(js, k.cfg.StreamReplicas))
 }
 
-// numbers returns a copy of the counts.
-func (k *snapshotter) numbers() snapshotCounts {
+// readCounts returns a copy of the counts.
+func (k *snapshotter) readCounts() snapshotCounts {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.counts
@@ -83,6 +83,7 @@ func (k *snapshotter) run(ctx context.Context) error {
 	if k.cfg.SnapshotEvery <= 0 {
 		return nil
 	}
+
 	for p, _ := k.live.progress(); !p.CaughtUp; p, _ = k.live.progress() {
 		if !pause.For(ctx, catchUpEvery) {
 			return nil
@@ -90,7 +91,7 @@ func (k *snapshotter) run(ctx context.Context) error {
 	}
 
 	logged := "" // the last reason: each is logged once
-	for wait := k.grace(); pause.For(ctx, wait); {
+	for wait := k.gracePeriod(); pause.For(ctx, wait); {
 		next, err := k.makeIfDue(ctx)
 		wait = next
 		if err == nil || ctx.Err() != nil {
@@ -111,19 +112,21 @@ func (k *snapshotter) run(ctx context.Context) error {
 	return nil
 }
 
-func (k *snapshotter) grace() time.Duration { return min(k.cfg.SnapshotEvery, snapshotGrace) }
+func (k *snapshotter) gracePeriod() time.Duration { return min(k.cfg.SnapshotEvery, snapshotGrace) }
 
 // makeIfDue makes a snapshot if one is due, and returns when to check again.
 func (k *snapshotter) makeIfDue(ctx context.Context) (next time.Duration, err error) {
 	p, _ := k.live.progress()
 	if !p.Connected || p.Frozen != "" || p.Reading || p.Checkpoint == 0 {
-		return k.grace(), nil // reported elsewhere
-	}
-	newest, err := k.findNewest(ctx)
-	if err != nil {
-		return k.grace(), err
+		return k.gracePeriod(), nil // reported elsewhere
 	}
 
+	newest, err := k.findNewest(ctx)
+	if err != nil {
+		return k.gracePeriod(), err
+	}
+
+	// Another replica may have made one, or nothing has changed.
 	if newest != nil {
 		unchanged := newest.Header.Digest == k.live.View().Digest().String() && newest.Header.Epoch == p.Epoch
 		if unchanged {
@@ -136,8 +139,8 @@ func (k *snapshotter) makeIfDue(ctx context.Context) (next time.Duration, err er
 
 	k.making.Lock()
 	defer k.making.Unlock()
-	if _, err := k.upload(ctx); err != nil {
-		return k.grace(), err
+	if _, err := k.uploadSnapshot(ctx); err != nil {
+		return k.gracePeriod(), err
 	}
 	return k.cfg.SnapshotEvery, nil
 }
@@ -159,18 +162,20 @@ func (k *snapshotter) findNewest(ctx context.Context) (*snapshots.Object, error)
 	return nil, nil
 }
 
-// upload puts a snapshot into the object store, and deletes old ones there. The caller holds
+// uploadSnapshot puts a snapshot into the object store, and deletes old ones there. The caller holds
 // k.making.
-func (k *snapshotter) upload(ctx context.Context) (made snapshots.Object, err error) {
+func (k *snapshotter) uploadSnapshot(ctx context.Context) (made snapshots.Object, err error) {
 	bucket := k.bucket.Load()
 	p, _ := k.live.progress()
 	if bucket == nil || !p.Connected {
 		return made, admin.Unavailable("the broker and its object store cannot be reached; snapshot create --output FILE needs neither")
 	}
+
 	store, err := k.flushStore(ctx)
 	if err != nil {
 		return made, err
 	}
+
 	if store.Meta().Sequence == 0 {
 		return made, admin.Unavailable("the stream has no events yet, or is being read again; try again later")
 	}
@@ -182,14 +187,17 @@ func (k *snapshotter) upload(ctx context.Context) (made snapshots.Object, err er
 	if made, err = bucket.Put(ctx, store); err != nil {
 		return made, fmt.Errorf("object store: %w", cli.Advise(err))
 	}
+
 	k.recordNewest(made, 1)
 	k.cfg.Logger.Info("snapshot made", "name", made.Name, "sequence", made.Header.Sequence, "digest", made.Header.Digest,
 		"bytes", made.Bytes, "took", time.Since(began).Round(time.Millisecond).String())
 
+	// The snapshot is there: a failure to erase old ones is not its failure.
 	removed, err := bucket.Prune(ctx, p.Identity, k.cfg.SnapshotKeep)
 	if err != nil {
 		k.cfg.Logger.Warn("old snapshots were not erased", "error", err)
 	}
+
 	if len(removed) > 0 {
 		k.cfg.Logger.Info("old snapshots erased", "names", removed)
 	}
@@ -223,7 +231,7 @@ type Created struct {
 func (k *snapshotter) Create(ctx context.Context) (any, error) {
 	k.making.Lock()
 	defer k.making.Unlock()
-	made, err := k.upload(ctx)
+	made, err := k.uploadSnapshot(ctx)
 	if err != nil {
 		k.recordFailure(ctx)
 		return nil, err

@@ -14,14 +14,17 @@ import (
 func TestSnapshotTurn(t *testing.T) {
 	t.Parallel()
 	r := project(t)
-	k := newSnapshotter(r.live, Config{DataDir: t.TempDir(), Logger: discard(), SnapshotEvery: time.Hour, SnapshotKeep: 5, StreamReplicas: 1})
-	k.open(r.js)
+	flags := r.cfg.Flags
+	flags.SnapshotEvery = time.Hour
+	flags.SnapshotKeep = 5
+	k := newSnapshotter(r.live, Config{Flags: flags, Logger: discard()})
+	k.openBucket(r.js)
 	turn := func(what string, wantNext time.Duration, wantMade uint64) {
 		t.Helper()
 		next, err := k.makeIfDue(t.Context())
 		require.NoError(t, err, what)
 		require.InDelta(t, wantNext.Seconds(), next.Seconds(), 60, what)
-		require.Equal(t, wantMade, k.numbers().count, what)
+		require.Equal(t, wantMade, k.readCounts().count, what)
 	}
 	turn("nothing to save", time.Minute, 0)
 	r.publish(t, eventstest.Events(20, 1)...)
