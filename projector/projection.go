@@ -101,6 +101,7 @@ func (p *projection) nameFeed() {
 	if p.bulk {
 		return
 	}
+
 	name := p.meta.Epoch
 	if p.reading || p.meta.Rewound || p.model.View().Lacking() > 0 {
 		name = ""

@@ -138,6 +138,7 @@ func (p *Projector) followStream(ctx context.Context) error {
 	if err := p.acceptStream(ctx, info); err != nil {
 		return err
 	}
+
 	p.setTarget(info, askedAt)
 
 	// Ask for the first message by itself: whatever headers it has, it is read.
@@ -246,10 +247,11 @@ func (p *Projector) readAgain(id stream.Identity, rewound bool) {
 	if rewound {
 		level = slog.LevelError // registry recover has to publish the lost states
 	}
+
 	p.log.Log(context.Background(), level, "reading the stream again from its beginning; the known states are shown",
 		"rewound", rewound, "epoch", id.Epoch, "knownEpoch", p.projection.meta.Epoch, "checkpoint", p.projection.meta.Sequence)
 
-	// Every decision by the old sequences means nothing in the new ones.
+	// Each decision by the old sequences means nothing in the new ones.
 	p.projection.rewind(id, rewound)
 	p.saver.forgetSequences()
 	p.upkeep.forget()
@@ -302,6 +304,7 @@ func (p *Projector) apply(messages []stream.Message, upTo uint64) {
 	items := decodeAll(messages, p.log)
 	losses := p.projection.apply(messages, items, upTo)
 
+	// A winner is saved. A loser may stand last in its subject, and hide the winner from others.
 	for i := range messages {
 		m := &messages[i]
 		item := &items[i]
@@ -332,6 +335,7 @@ func (p *Projector) countLoser(m *stream.Message, item *decoded, loss readmodel.
 	if loss.Unheeded && (p.phase == caughtUp || p.cfg.Meta.Sequence > 0) {
 		p.counts.Unheeded++
 	}
+
 	reason, plain := rejectReasons(item.err, loss)
 	p.counts.RejectedHere++
 	if !p.cfg.ReadOnly {
@@ -362,6 +366,7 @@ func (p *Projector) reachEnds(ctx context.Context) error {
 		p.phase = toSecondEnd
 		p.target = end{info.State.LastSeq, askedAt}
 	}
+
 	if p.phase == toSecondEnd && isReached() && !p.projection.reading {
 		p.projection.endBulk()
 		p.projection.update(func(m *snapshots.Meta) { m.Complete = true })
@@ -420,6 +425,8 @@ func (p *Projector) pollStream(ctx context.Context) error {
 	if p.phase == caughtUp && p.target.askedAt.IsZero() {
 		p.target = end{last, askedAt}
 	}
+
+	// All is well: note the end and its time.
 	p.tracker.setProblem(fullProblem, describeFull(info))
 	copies, isCounted := p.saver.copies.count(ctx)
 	p.publishProgress(func(s *Progress) {
@@ -453,6 +460,7 @@ func (p *Projector) finishCommit(err error) {
 	if err == nil {
 		p.upkeep.add(c)
 	}
+
 	p.publishProgress(func(s *Progress) {
 		if err == nil && !c.isStale {
 			s.Saved = c.meta.Sequence
@@ -468,6 +476,7 @@ func (p *Projector) runUpkeep(ctx context.Context) {
 	if err := p.upkeep.begin(p.projection.meta.Erased); err != nil {
 		p.log.Warn("removals cannot be looked for in the store; trying again", "error", err)
 	}
+
 	p.counts.PutBack += p.upkeep.run(ctx, !p.projection.meta.Rewound)
 
 	// The next start need not look at these removals again.
@@ -475,6 +484,7 @@ func (p *Projector) runUpkeep(ctx context.Context) {
 	if p.upkeep.isActive && len(p.upkeep.purges) == 0 && saved > p.projection.meta.Erased {
 		p.projection.update(func(m *snapshots.Meta) { m.Erased = saved })
 	}
+
 	p.publishProgress(nil)
 }
 
@@ -536,6 +546,7 @@ func (p *Projector) reportFailure(err error) {
 	if p.tracker.setProblem(frozenProblem, frozen.sentence) {
 		p.log.Error("frozen: nothing is applied, and the last state is served", "reason", frozen.sentence, "checkpoint", p.projection.meta.Sequence)
 	}
+
 	p.tracker.update(func(s *Progress) {
 		s.Frozen = frozen.why
 		s.Connected = isConnected

@@ -99,6 +99,7 @@ func trySwap(old, fresh *Projector, swap func() error) (swapped bool, err error)
 	if fresh.projection.meta.Epoch != old.projection.meta.Epoch {
 		return false, fmt.Errorf("%w: the stream has changed meanwhile; try again", ErrNotYet)
 	}
+
 	if fresh.projection.meta.Sequence < old.projection.meta.Sequence || !fresh.saver.hasAll() {
 		return false, nil
 	}

@@ -67,9 +67,11 @@ func PlanRecovery(ctx context.Context, js jetstream.JetStream, name string, k *K
 	if err != nil {
 		return RecoveryPlan{}, err
 	}
+
 	if info == nil {
 		return RecoveryPlan{Missing: true, Publish: len(k.States)}, nil
 	}
+
 	sum, err := k.publishStates(ctx, js, name, o, true)
 	return RecoveryPlan{Messages: info.State.Msgs, Publish: sum.Sent, Known: sum.Known, Newer: sum.Stale}, err
 }

@@ -201,6 +201,7 @@ func countMissingPeers(info *jetstream.StreamInfo) int {
 	if info.Cluster == nil {
 		return 0
 	}
+
 	current := 1 // the leader
 	for _, replica := range info.Cluster.Replicas {
 		if replica.Current && !replica.Offline {

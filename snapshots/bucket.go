@@ -89,11 +89,13 @@ func (b *Bucket) Put(ctx context.Context, s *Store) (Object, error) {
 	if err != nil {
 		return Object{}, err
 	}
+
 	header, err := json.Marshal(h)
 	if err != nil {
 		return Object{}, err
 	}
 
+	// NATS's own client reads objects by this description.
 	checksum := sha256.New()
 	checksum.Write(packed.Bytes())
 	info := jetstream.ObjectInfo{
@@ -103,6 +105,7 @@ func (b *Bucket) Put(ctx context.Context, s *Store) (Object, error) {
 		},
 		Bucket: BucketName, NUID: rand.Text(), Size: uint64(packed.Len()), Digest: jetstream.GetObjectDigestValue(checksum),
 	}
+
 	for chunk := range slices.Chunk(packed.Bytes(), int(min(maxChunk, b.js.Conn().MaxPayload()/2))) {
 		if err := b.putChunk(ctx, &info, chunk); err != nil {
 			return Object{}, err
@@ -114,6 +117,7 @@ func (b *Bucket) Put(ctx context.Context, s *Store) (Object, error) {
 	if err != nil {
 		return Object{}, err
 	}
+
 	err = b.publishMessage(ctx, nameSubject(info.Name), text, jetstream.WithExpectLastSequencePerSubject(0))
 	return Object{Name: info.Name, Time: time.Now(), Bytes: info.Size, Header: h, info: info}, err
 }
@@ -222,6 +226,7 @@ func (b *Bucket) readObject(ctx context.Context, subject string) (Object, error)
 		return Object{}, err
 	}
 
+	// Other programs may have put an object that is none of ours.
 	name, _ := base64.URLEncoding.DecodeString(strings.TrimPrefix(subject, namePrefix))
 	o := Object{Name: string(name), Time: m.Time}
 	if err := json.Unmarshal(m.Data, &o.info); err != nil {
@@ -273,6 +278,7 @@ func (b *Bucket) Prune(ctx context.Context, id stream.Identity, keep int) (remov
 		return nil, err
 	}
 
+	// The newest of the registry stay, and all of other registries.
 	own := slices.DeleteFunc(all, func(o Object) bool {
 		return o.Err != nil || o.Header.Stream != id.Stream || !id.Has(o.Header.Epoch)
 	})

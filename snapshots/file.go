@@ -95,10 +95,12 @@ func erasePage(file *os.File, offset, size int64) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
+
 	zeros := make([]byte, n)
 	if bytes.Equal(content[:n], zeros) {
 		return nil
 	}
+
 	_, err = file.WriteAt(zeros, offset)
 	return err
 }

@@ -26,6 +26,7 @@ func Unpack(r io.Reader) (io.Reader, error) {
 		return nil, errors.New("the file is UTF-16, as PowerShell's > writes it; save it as UTF-8")
 	}
 
+	// The first bytes tell how it is packed.
 	var unpacked io.Reader = in
 	err = nil
 	if bytes.HasPrefix(head, []byte("\x1f\x8b")) {
@@ -58,7 +59,9 @@ func ReadLines(r io.Reader, limit int, visit func(number int, text []byte, err e
 		line, err := in.ReadSlice('\n')
 		text := bytes.TrimRight(line, "\r\n")
 		isLong := len(text) > limit
-		for errors.Is(err, bufio.ErrBufferFull) { // pass over the rest of a long line
+
+		// Pass over the rest of a long line.
+		for errors.Is(err, bufio.ErrBufferFull) {
 			isLong = true
 			_, err = in.ReadSlice('\n')
 		}

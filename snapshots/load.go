@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"runtime/debug"
 
 	bolt "go.etcd.io/bbolt"
 	"golang.org/x/sync/errgroup"
@@ -18,10 +17,6 @@ import (
 
 // loadModel returns a new model of the store. An error is damage, or from ctx.
 func (s *Store) loadModel(ctx context.Context) (*readmodel.Model, error) {
-	// Most of the load's memory is kept, so the collector finds little: run less often, it saves a fifth of the
-	// CPU time that a start waits for. The process's memory limit still holds.
-	defer debug.SetGCPercent(debug.SetGCPercent(loadGCPercent))
-
 	meta := s.Meta()
 	model := readmodel.New()
 	model.BeginBulk()
@@ -41,8 +36,6 @@ func (s *Store) loadModel(ctx context.Context) (*readmodel.Model, error) {
 	return model, nil
 }
 
-const loadGCPercent = 300
-
 // batchSize is the number of states that are decoded at once.
 const batchSize = 4096
 
@@ -54,6 +47,7 @@ func loadStates(ctx context.Context, cursor *bolt.Cursor, model *readmodel.Model
 	key, value := cursor.First()
 	var records []readmodel.Record
 	for key != nil || len(records) > 0 {
+		// Collect the next batch. It is empty at the end.
 		var batch []pair
 		for key != nil && len(batch) < batchSize {
 			last := pair{key, value}
@@ -64,6 +58,7 @@ func loadStates(ctx context.Context, cursor *bolt.Cursor, model *readmodel.Model
 			}
 		}
 
+		// Load the batch before, and decode this one meanwhile.
 		loaded := make(chan struct{})
 		go func() {
 			defer close(loaded)

@@ -103,10 +103,12 @@ func (b *Bucket) restoreObject(ctx context.Context, o Object, path string) error
 	if o.Err != nil {
 		return o.Err
 	}
+
 	from, err := b.Open(ctx, o.Name)
 	if err != nil {
 		return err
 	}
+
 	_, err = Restore(ctx, from, path)
 	return err
 }

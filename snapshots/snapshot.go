@@ -99,6 +99,7 @@ func NewWriter(to io.Writer, h Header) (*Writer, error) {
 	if h.Follows == nil {
 		h.Follows = []string{} // JSON without null
 	}
+
 	line, err := encodeFrame(h, events.TypeSnapshotBegun, h)
 	if err != nil {
 		return nil, err
@@ -121,6 +122,7 @@ func (w *Writer) Add(s State) error {
 		_, _ = w.out.WriteString(`{"sequence":"` + strconv.FormatUint(s.Sequence, 10) + `",`) // the last write returns the error
 		line = line[1:]
 	}
+
 	_, _ = w.out.Write(line)
 	return w.out.WriteByte('\n')
 }
@@ -204,6 +206,7 @@ func (r *reader) readLine(line []byte) error {
 	case afterLast:
 		return errors.New("there is more after the last line")
 	}
+
 	if IsFrame(line) {
 		return r.readLast(line)
 	}
@@ -219,6 +222,7 @@ func (r *reader) readFirst(line []byte) error {
 		return err
 	}
 
+	// A server's own identity has no empty list, so that the two can be compared.
 	r.header = first.Data
 	r.phase = amongStates
 	if len(r.header.Follows) == 0 {
@@ -231,6 +235,7 @@ func checkHeader(h Header) error {
 	if h.Count < 0 || len(h.Marks) > maxMarks || len(h.Follows) > stream.MaxFollows || len(h.Digest) != len(readmodel.Digest{}.String()) {
 		return errors.New("its first line is out of bounds")
 	}
+
 	for _, name := range append([]string{h.Stream, h.Epoch}, h.Follows...) {
 		if name == "" || len(name) > maxNameLength || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
 			return errors.New("its first line names no stream and epoch")
@@ -252,6 +257,7 @@ func (r *reader) readState(line []byte) error {
 		return err
 	}
 
+	// Keys that ascend name no subject twice.
 	key := keyOf(e.Data.Subject())
 	if bytes.Compare(r.lastKey, key) >= 0 {
 		return errors.New("its subject is out of order")

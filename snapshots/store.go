@@ -91,6 +91,7 @@ func Open(ctx context.Context, path string) (*Store, *readmodel.Model, error) {
 		_ = s.Close() // err is more specific
 	}
 
+	// Neither a canceled load nor a failing disk says that the file is damaged.
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
 	}
@@ -165,6 +166,7 @@ func (s *Store) update(write func(*bolt.Tx) error) error {
 	if s.damaged.Load() {
 		return errDamagedStore
 	}
+
 	err := fault.Catch(func() error { return s.db.Update(write) })
 	if errors.Is(err, fault.Err) {
 		s.damaged.Store(true)
@@ -221,6 +223,7 @@ func (s *Store) writeAndErase(write func(*bolt.Tx) error) error {
 }
 
 func writeCommit(tx *bolt.Tx, c Commit) error {
+	// First the lacking states: one that was read again is among c.States, too, and not lacking.
 	states := tx.Bucket(statesBucket)
 	for _, subject := range c.Lacking {
 		stored := states.Get(keyOf(subject))
@@ -266,6 +269,7 @@ func (s *Store) State(k events.Subject) (state State, ok bool, err error) {
 // begin may be nil.
 func (s *Store) Each(begin func(m Meta, count int) error, visit func(State) error) error {
 	return s.view(func(tx *bolt.Tx) error {
+		// Counting visits all pages, so it is only done for a caller that asks.
 		states := tx.Bucket(statesBucket)
 		if begin != nil {
 			meta, err := getMeta(tx)

@@ -155,35 +155,6 @@ func TestEraseFree(t *testing.T) {
 	require.Equal(t, m.Digest(), again.Digest())
 }
 
-// Random saves, kills, compactions and replays: what is opened is always one of the saved states.
-func TestRandomKills(t *testing.T) {
-	t.Parallel()
-	random := rand.New(rand.NewPCG(eventstest.Seed(), 1))
-	s, m := newStore(t)
-	entries := eventstest.Entries(300, 3)
-	for step := range 60 {
-		var data []events.Data
-		for range random.IntN(40) {
-			e := entries[random.IntN(len(entries))]
-			switch random.IntN(4) {
-			case 0:
-				data = append(data, delisting(e))
-			case 1:
-				data = append(data, events.Views{List: e.List, EntryID: e.EntryID, Views: int64(step), Revision: 1})
-			default:
-				e.Reason = strings.Repeat("z", random.IntN(3000))
-				data = append(data, e)
-			}
-		}
-		require.NoError(t, s.Save(feed(m, data...)))
-		if random.IntN(3) == 0 {
-			want := m.Digest()
-			s, m = mustOpen(t, copyOf(t, s)) // the old one was killed
-			require.Equal(t, want, m.Digest(), "step %d", step)
-		}
-	}
-}
-
 // Every damage is an error that matches ErrDamaged, or changes nothing that anybody reads; the file can
 // then be set aside.
 func TestDamage(t *testing.T) {
@@ -307,28 +278,4 @@ func TestRemoveLeftovers(t *testing.T) {
 	left, err := filepath.Glob(s.path + "*")
 	require.NoError(t, err)
 	require.Equal(t, []string{s.path, s.path + damagedSuffix}, left)
-}
-
-// Whatever a value is, a store either loads or is damaged.
-func FuzzStored(f *testing.F) {
-	line, err := EncodeState(donation(1))
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add([]byte("~/d1"), encodeStored(State{7, line}))
-	f.Add([]byte("scammers/a/v"), []byte("1234567{}"))
-	dir := f.TempDir()
-	f.Fuzz(func(t *testing.T, key, value []byte) {
-		path := filepath.Join(dir, "registry.db")
-		require.NoError(t, removeIfThere(path))
-		s, err := openStore(path)
-		require.NoError(t, err)
-		err = s.db.Update(func(tx *bolt.Tx) error { return tx.Bucket(statesBucket).Put(key, value) })
-		require.NoError(t, s.Close())
-		if err != nil {
-			return // no key of bbolt
-		}
-		_, _, err = Open(t.Context(), path)
-		require.ErrorIs(t, err, ErrDamaged, "the digest is that of an empty store")
-	})
 }
