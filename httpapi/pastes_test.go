@@ -140,22 +140,6 @@ func TestPageShowsWhatTheAPIFinds(t *testing.T) {
 	}
 }
 
-// The API takes its parameters as they are, but for mentions and addresses.
-func TestPastesAreThePages(t *testing.T) {
-	f := serve(t)
-	f.apply(pastePeople()...)
-	for search, found := range map[string]bool{
-		"żabcia2013": true, "<@" + frogID + ">": true, "https://discord.com/users/" + frogID: true,
-		"discord.com/users/" + frogID: true, "https://evil.example/users/" + frogID: false,
-		"@żabcia2013": true, "żabcia2013,": false, "9900 0060 1279 5774 9488": false,
-	} {
-		a := f.get(t, "/api/check?search="+url.QueryEscape(search))
-		if got := strings.Contains(a.body, `"_id":"frog"`); got != found {
-			t.Errorf("%q: found %v", search, got)
-		}
-	}
-}
-
 // Verdicts are counted as they are made: not on the empty form, and not where a page is remembered
 // or known.
 func TestVerdictsAreCounted(t *testing.T) {

@@ -13,7 +13,6 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/httpapi/site"
 	"example.org/registry/httpapi/upstream"
-	markdown "example.org/registry/readmodel/reason"
 )
 
 // serveSite starts a site whose data is up to date.
@@ -309,27 +308,6 @@ func BenchmarkPages(b *testing.B) {
 func mustRequest(target string) *http.Request {
 	r, _ := http.NewRequest(http.MethodGet, target, nil) // constant targets
 	return r
-}
-
-// TestLongestReasons: the page of an entry shows the whole reason to its last link in one response,
-// remembered or not, and whatever the query says of parts.
-func TestLongestReasons(t *testing.T) {
-	f := serveSite(t)
-	const last = " https://ostatni.example"
-	const links = 300 // many links for their length, which is then filled up
-	const link = "http://a.b "
-	reason := strings.Repeat(link, links) + strings.Repeat(" x", (events.MaxReason-len(link)*links-len(last))/2) + last
-	f.apply(events.Entry{Revision: 1, List: events.Scammers, EntryID: "long", ChatID: "77", Name: "Długi", Reason: reason,
-		Verified: true, ReportID: "R-long", ReportedAt: asOf()})
-	for _, query := range []string{"", "?part=1", "?part=2", ""} {
-		a := f.fetch(t, http.MethodGet, "/wpis/scammers/long"+query)
-		if strings.Count(a.body, `href="http://a.b"`) != links || !strings.Contains(a.body, `href="https://ostatni.example"`) {
-			t.Errorf("%q: not the whole reason in %d bytes", query, len(a.body))
-		}
-		if len(a.body) > 40_000+markdown.MaxHTML {
-			t.Errorf("%q: %d bytes", query, len(a.body))
-		}
-	}
 }
 
 func withSite(c *Config) { c.Site = true }

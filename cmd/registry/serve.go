@@ -190,7 +190,7 @@ func (c *serveCmd) checkFlags() error {
 		{"max-followers", c.MaxFollowers < 0, "0 or more"},
 		{"max-connections", c.MaxConnections < 0, "0 or more"},
 		{"idle-timeout", c.IdleTimeout <= 0, "more than 0"},
-		{"answer-memory", c.AnswerMemory != 0 && c.AnswerMemory < serve.MinAnswerMemory, "0, or 16MiB or more"},
+		{"answer-memory", c.AnswerMemory != 0 && c.AnswerMemory < serve.MinAnswerMemory, "0, or 32MiB or more"},
 		{"max-staleness", c.MaxStaleness < 0, "0 or more"},
 		{"stale-if-error", c.StaleIfError != 0 && c.StaleIfError < time.Second, "0, or 1s or more"},
 		{"min-entries", c.MinEntries < 0, "0 or more"},

@@ -14,7 +14,7 @@ const (
 	heapShare = 0.85
 
 	// MinAnswerMemory is enough for every answer that the contract allows, one at a time, in bytes.
-	MinAnswerMemory = 16 << 20
+	MinAnswerMemory = 32 << 20
 
 	answerShare = 8 // 1/answerShare of the memory limit is for answers
 )
