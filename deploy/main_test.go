@@ -148,18 +148,24 @@ func output(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-// eventFile writes a file of n entries' events.
-func eventFile(t *testing.T, n int) string { return writeEvents(t, eventstest.Events(n, 1)) }
+// freeAddress returns an address for a program that cannot report which port it got.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	address, err := eventstest.Address()
+	require.NoError(t, err)
+	return address
+}
 
-func writeEvents(t *testing.T, evs []events.Event) string {
+// eventFile writes a file of n entries' events.
+func eventFile(t *testing.T, n int) string {
 	t.Helper()
 	var text bytes.Buffer
-	for _, e := range evs {
+	for _, e := range eventstest.Events(n, 1) {
 		line, err := events.Encode(e)
 		require.NoError(t, err)
 		text.Write(append(line, '\n'))
 	}
-	file := t.TempDir() + "/events.ndjson"
+	file := filepath.Join(t.TempDir(), "events.ndjson")
 	require.NoError(t, os.WriteFile(file, text.Bytes(), 0o600))
 	return file
 }

@@ -18,256 +18,168 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// documents returns the documents of a YAML file.
-func documents(t *testing.T, file string) (all []map[string]any) {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	for part := range bytes.SplitSeq(text, []byte("\n---\n")) {
-		var doc map[string]any
-		if err := yaml.UnmarshalWithOptions(part, &doc, yaml.Strict()); err != nil { // strict: no duplicate members
-			t.Fatalf("%s: %v", file, err)
-		}
-		all = append(all, doc)
-	}
-	return all
-}
-
-// schema compiles a definition of Kubernetes' schema.
-func schema(t *testing.T, definition string) *jsonschema.Schema {
-	t.Helper()
-	const file = "kubernetes.schema.json"
-	text, err := os.Open(filepath.Join("testdata", file))
-	require.NoError(t, err)
-	defer text.Close()
-	doc, err := jsonschema.UnmarshalJSON(text)
-	require.NoError(t, err)
-	c := jsonschema.NewCompiler()
-	require.NoError(t, c.AddResource("file:///"+file, doc))
-	s, err := c.Compile("file:///" + file + "#/definitions/" + definition)
-	require.NoError(t, err)
-	return s
-}
-
-// asJSON converts a document to what the validator takes.
-func asJSON(t *testing.T, doc any) any {
-	t.Helper()
-	text, err := json.Marshal(doc)
-	require.NoError(t, err)
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	require.NoError(t, err)
-	return value
-}
-
-// TestManifests: every manifest matches Kubernetes' own schema of its kind, which allows no unknown
-// members.
-func TestManifests(t *testing.T) {
-	t.Parallel()
-	kinds := manifestKinds(t)
-	seen := map[string]bool{}
-	for _, doc := range manifests(t) {
-		kind := fmt.Sprint(doc["apiVersion"], "/", doc["kind"])
-		definition, known := kinds[kind]
-		if !known {
-			t.Errorf("no schema for %s: testdata/README.md says how to get it", kind)
-			continue
-		}
-		seen[kind] = true
-		if err := schema(t, definition).Validate(asJSON(t, doc)); err != nil {
-			t.Errorf("%s %v: %v", kind, name(doc), err)
-		}
-	}
-	if len(seen) < 7 {
-		t.Error("seen only", seen)
-	}
-}
-
-// TestManifestsAreComparedStrictly: a misspelt member, a misplaced one, and a number instead of a
-// text are errors.
-func TestManifestsAreComparedStrictly(t *testing.T) {
-	s := schema(t, manifestKinds(t)["policy/v1/PodDisruptionBudget"])
-	good := `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: a}, spec: {maxUnavailable: 1}}`
-	for text, right := range map[string]bool{
-		good: true,
-		strings.Replace(good, "maxUnavailable", "maxUnavailble", 1):   false,
-		strings.Replace(good, "name: a", "name: 1", 1):                false,
-		strings.Replace(good, "metadata", "replicas: 1, metadata", 1): false,
-	} {
-		var doc any
-		require.NoError(t, yaml.Unmarshal([]byte(text), &doc))
-		if err := s.Validate(asJSON(t, doc)); (err == nil) != right {
-			t.Error(text, err)
+// manifest is what the tests read of a Kubernetes document.
+type manifest struct {
+	APIVersion string
+	Kind       string
+	Metadata   struct{ Name string }
+	Spec       struct {
+		Selector    any
+		PodSelector struct{ MatchLabels map[string]string }
+		Template    podTemplate
+		JobTemplate struct {
+			Spec struct{ Template podTemplate }
 		}
 	}
 }
 
-func manifestKinds(t *testing.T) map[string]string {
-	t.Helper()
-	text, err := os.ReadFile("testdata/kubernetes.schema.json")
-	require.NoError(t, err)
-	var file struct{ Kinds map[string]string }
-	require.NoError(t, json.Unmarshal(text, &file))
-	return file.Kinds
+type podTemplate struct {
+	Metadata struct{ Labels map[string]string }
+	Spec     struct {
+		AutomountServiceAccountToken *bool
+		SecurityContext              struct{ RunAsNonRoot bool }
+		Containers                   []struct {
+			Args            []string
+			Env             []struct{ Name, Value string }
+			LivenessProbe   probe
+			ReadinessProbe  probe
+			SecurityContext struct {
+				ReadOnlyRootFilesystem   bool
+				AllowPrivilegeEscalation *bool
+				Capabilities             struct{ Drop []string }
+			}
+		}
+	}
 }
 
-// manifests returns the documents that kustomization.yaml names. It must name every file, and every
-// file it names must exist.
-func manifests(t *testing.T) (all []map[string]any) {
+type probe struct {
+	HTTPGet struct{ Path string }
+}
+
+// manifests calls each for every document of the files that kustomization.yaml names: all there are.
+func manifests(t *testing.T, each func(t *testing.T, doc []byte, m manifest)) {
 	t.Helper()
-	var k struct {
-		Resources          []string
-		ConfigMapGenerator []struct {
-			Name  string
-			Files []string
-		} `yaml:"configMapGenerator"`
-	}
+	var kustomization struct{ Resources []string }
 	text, err := os.ReadFile("kustomization.yaml")
 	require.NoError(t, err)
-	require.NoError(t, yaml.Unmarshal(text, &k))
-	there, err := filepath.Glob("kubernetes/*.yaml")
-	if err != nil || len(there) != len(k.Resources) {
-		t.Errorf("kustomization.yaml names %v, there are %v (%v)", k.Resources, there, err)
-	}
-	for _, generated := range k.ConfigMapGenerator {
-		for _, file := range generated.Files {
-			if _, err := os.Stat(file); err != nil {
-				t.Error(err)
-			}
+	require.NoError(t, yaml.Unmarshal(text, &kustomization))
+	files, err := filepath.Glob("kubernetes/*.yaml")
+	require.NoError(t, err)
+	require.ElementsMatch(t, files, kustomization.Resources)
+
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for part := range bytes.SplitSeq(text, []byte("\n---\n")) {
+			var document any
+			require.NoError(t, yaml.UnmarshalWithOptions(part, &document, yaml.Strict()), file) // no member twice
+			doc, err := json.Marshal(document)
+			require.NoError(t, err)
+			var m manifest
+			require.NoError(t, json.Unmarshal(doc, &m), file)
+			t.Run(m.Kind+"/"+m.Metadata.Name, func(t *testing.T) { each(t, doc, m) })
 		}
 	}
-	for _, file := range k.Resources {
-		all = append(all, documents(t, file)...)
-	}
-	return all
 }
 
-func name(doc map[string]any) any { return at(doc, "metadata", "name") }
+// Every manifest matches Kubernetes' own schema of its kind, which allows no unknown members.
+func TestManifests(t *testing.T) {
+	const file = "testdata/kubernetes.schema.json"
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var schemas struct{ Kinds map[string]string }
+	require.NoError(t, json.Unmarshal(text, &schemas))
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	require.NoError(t, err)
+	compiler := jsonschema.NewCompiler()
+	require.NoError(t, compiler.AddResource("file:///"+file, document))
 
-// at follows a path of members and indices, and returns nil if it leads nowhere.
-func at(value any, path ...any) any {
-	for _, step := range path {
-		switch step := step.(type) {
-		case string:
-			m, _ := value.(map[string]any)
-			value = m[step]
-		case int:
-			l, _ := value.([]any)
-			if step >= len(l) {
-				return nil
-			}
-			value = l[step]
-		}
-	}
-	return value
+	manifests(t, func(t *testing.T, doc []byte, m manifest) {
+		schema, err := compiler.Compile("file:///" + file + "#/definitions/" + schemas.Kinds[m.APIVersion+"/"+m.Kind])
+		require.NoError(t, err, "testdata/README.md says how to get a schema")
+		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(doc))
+		require.NoError(t, err)
+		require.NoError(t, schema.Validate(value))
+	})
 }
 
-// TestPods checks what no schema says: probes, privileges, matching labels.
+// Pods have no privileges, replicas are probed where they answer, and whatever selects pods finds some.
 func TestPods(t *testing.T) {
-	labels := map[string]any{}
-	var pods int
-	for _, doc := range manifests(t) {
-		template := at(doc, "spec", "template")
-		if doc["kind"] == "CronJob" {
-			template = at(doc, "spec", "jobTemplate", "spec", "template")
+	pods := map[string]bool{} // by label
+	selectors := map[string]string{}
+	manifests(t, func(t *testing.T, _ []byte, m manifest) {
+		selector := fmt.Sprint(m.Spec.Selector, m.Spec.PodSelector.MatchLabels)
+		if app := regexp.MustCompile(`\bapp:([a-z-]+)`).FindStringSubmatch(selector); app != nil {
+			selectors[t.Name()] = app[1]
 		}
-		pod := at(template, "spec")
-		if pod == nil {
-			continue
+		template := m.Spec.Template
+		if m.Kind == "CronJob" {
+			template = m.Spec.JobTemplate.Spec.Template
 		}
-		pods++
-		labels[fmt.Sprint(at(template, "metadata", "labels", "app"))] = true
-		container := at(pod, "containers", 0)
-		for _, want := range []struct {
-			of    any
-			path  []any
-			value any
-		}{
-			{pod, []any{"securityContext", "runAsNonRoot"}, true},
-			{pod, []any{"automountServiceAccountToken"}, false},
-			{container, []any{"securityContext", "readOnlyRootFilesystem"}, true},
-			{container, []any{"securityContext", "allowPrivilegeEscalation"}, false},
-			{container, []any{"securityContext", "capabilities", "drop", 0}, "ALL"},
-		} {
-			if got := at(want.of, want.path...); got != want.value {
-				t.Errorf("%v: %v is %v", name(doc), want.path, got)
+		if len(template.Spec.Containers) == 0 {
+			return
+		}
+
+		pods[template.Metadata.Labels["app"]] = true
+		container := template.Spec.Containers[0]
+		none := false
+		require.True(t, template.Spec.SecurityContext.RunAsNonRoot, "runAsNonRoot")
+		require.Equal(t, &none, template.Spec.AutomountServiceAccountToken, "automountServiceAccountToken")
+		require.True(t, container.SecurityContext.ReadOnlyRootFilesystem, "readOnlyRootFilesystem")
+		require.Equal(t, &none, container.SecurityContext.AllowPrivilegeEscalation, "allowPrivilegeEscalation")
+		require.Equal(t, []string{"ALL"}, container.SecurityContext.Capabilities.Drop, "dropped capabilities")
+		if slices.Contains(container.Args, "serve") {
+			require.Equal(t, "/livez", container.LivenessProbe.HTTPGet.Path)
+			require.Equal(t, "/readyz", container.ReadinessProbe.HTTPGet.Path)
+			settings := map[string]string{}
+			for _, setting := range container.Env {
+				settings[setting.Name] = setting.Value
 			}
+			checkSettings(t, settings)
 		}
-		if at(container, "args", 0) == "serve" {
-			checkReplica(t, doc, container)
-		}
-	}
-	if pods != 6 {
-		t.Error(pods, "kinds of pods")
-	}
-	for _, doc := range manifests(t) {
-		selector := at(doc, "spec", "selector", "matchLabels", "app")
-		if doc["kind"] == "Service" {
-			selector = at(doc, "spec", "selector", "app")
-		}
-		if doc["kind"] == "NetworkPolicy" {
-			selector = at(doc, "spec", "podSelector", "matchLabels", "app")
-		}
-		if selector != nil && labels[fmt.Sprint(selector)] != true {
-			t.Errorf("%v %v selects %v, which no pod is", doc["kind"], name(doc), selector)
-		}
+	})
+	for who, app := range selectors {
+		require.True(t, pods[app], "%s selects %s, which no pod is", who, app)
 	}
 }
 
-// TestBackups runs the commands of the backups against a server with a token: each leaves its file.
+// checkSettings compares the settings of a replica with the flags of the program, which ignores misspelt ones.
+func checkSettings(t *testing.T, settings map[string]string) {
+	t.Helper()
+	help := output(t, registry, "serve", "--help")
+	for setting := range settings {
+		flag := "--" + strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(setting, "REGISTRY_"), "_", "-"))
+		require.Regexp(t, regexp.QuoteMeta(flag)+`\b`, help)
+	}
+
+	// Others than the user who may write the bucket would try, fail, and log it.
+	makesSnapshots := strings.Contains(settings["REGISTRY_NATS_CREDS"], "snapshots")
+	require.NotEmpty(t, settings["REGISTRY_SNAPSHOT_EVERY"])
+	require.Equal(t, makesSnapshots, settings["REGISTRY_SNAPSHOT_EVERY"] != "0", "%s makes snapshots", settings["REGISTRY_NATS_CREDS"])
+}
+
+// The commands of the backups leave a file each, of a server with a token.
 func TestBackups(t *testing.T) {
 	t.Parallel()
-	token := filepath.Join(secrets, "admin-token")
-	r := serve(t, "--demo", "--admin-token-file="+token)
+	token := "--admin-token-file=" + filepath.Join(secrets, "admin-token")
+	r := serve(t, "--demo", token)
 	require.NoError(t, r.WaitReady(t.Context()))
-	for _, doc := range documents(t, "kubernetes/backup.yaml") {
-		if doc["kind"] != "CronJob" {
-			continue
+	manifests(t, func(t *testing.T, _ []byte, m manifest) {
+		if m.Kind != "CronJob" {
+			return
 		}
-		args, _ := at(doc, "spec", "jobTemplate", "spec", "template", "spec", "containers", 0, "args").([]any)
 		dir := t.TempDir()
-		var line []string
-		for _, arg := range args {
-			line = append(line, strings.Replace(fmt.Sprint(arg), "/backup", dir, 1))
-		}
-		output(t, registry, append(line, "--admin-addr="+r.AdminAddr(), "--admin-token-file="+token)...)
-		if info, err := os.Stat(line[len(line)-1]); err != nil || info.Size() == 0 {
-			t.Errorf("%v left no file: %v", name(doc), err)
-		}
-	}
+		args := slices.Clone(m.Spec.JobTemplate.Spec.Template.Spec.Containers[0].Args)
+		file := strings.Replace(args[len(args)-1], "/backup", dir, 1)
+		args[len(args)-1] = file
+		output(t, registry, append(args, "--admin-addr="+r.AdminAddr(), token)...)
+		backup, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.NotEmpty(t, backup)
+	})
 }
 
-func checkReplica(t *testing.T, doc map[string]any, container any) {
-	t.Helper()
-	if at(container, "livenessProbe", "httpGet", "path") != "/livez" || at(container, "readinessProbe", "httpGet", "path") != "/readyz" {
-		t.Errorf("%v: liveness must ask /livez and readiness /readyz", name(doc))
-	}
-	settings, _ := at(container, "env").([]any)
-	env := map[string]string{}
-	for _, setting := range settings {
-		env[fmt.Sprint(at(setting, "name"))] = fmt.Sprint(at(setting, "value"))
-	}
-	checkSettings(t, fmt.Sprint(name(doc)), env)
-}
-
-// The program must know every setting: it ignores a misspelt one.
-func checkSettings(t *testing.T, where string, env map[string]string) {
-	t.Helper()
-	known := output(t, registry, "serve", "--help")
-	// Only the user that may write the bucket is told to. Others would try, fail, and log it.
-	every, writes := env["REGISTRY_SNAPSHOT_EVERY"], strings.Contains(env["REGISTRY_NATS_CREDS"], "snapshots")
-	if writes == (every == "0") || every == "" {
-		t.Errorf("%s: %s, as the user %s", where, every, env["REGISTRY_NATS_CREDS"])
-	}
-	for setting := range env {
-		flag := "--" + strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(setting, "REGISTRY_"), "_", "-"))
-		if !regexp.MustCompile(regexp.QuoteMeta(flag) + `\b`).MatchString(known) {
-			t.Errorf("%s: %s is no setting of the program", where, setting)
-		}
-	}
-}
-
-// TestCompose: the Compose file matches the specification, and its services are the containers of
-// the manifests.
+// The Compose file matches the specification. Its services have no privileges, and their logs a bound.
 func TestCompose(t *testing.T) {
 	project, err := loader.LoadWithContext(t.Context(), types.ConfigDetails{WorkingDir: ".", ConfigFiles: types.ToConfigFiles([]string{"compose.yaml"})},
 		func(o *loader.Options) {
@@ -275,48 +187,45 @@ func TestCompose(t *testing.T) {
 			o.SkipResolveEnvironment = true // the secrets are not there
 		})
 	require.NoError(t, err)
-	for name, s := range project.Services {
-		if !slices.Equal(s.CapDrop, []string{"ALL"}) {
-			t.Errorf("%s keeps capabilities", name)
-		}
-		if strings.HasPrefix(name, "replica") {
-			settings := map[string]string{}
-			for setting, value := range s.Environment {
-				settings[setting] = *value
+	for name, service := range project.Services {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, []string{"ALL"}, []string(service.CapDrop))
+			require.NotNil(t, service.Logging)
+			require.NotEmpty(t, service.Logging.Options["max-size"])
+			if strings.HasPrefix(name, "replica") {
+				settings := map[string]string{}
+				for setting, value := range service.Environment {
+					settings[setting] = *value
+				}
+				checkSettings(t, settings)
 			}
-			checkSettings(t, name, settings)
-		}
+		})
 	}
 	for _, c := range project.Configs {
-		if _, err := os.Stat(c.File); err != nil {
-			t.Error(err)
-		}
-	}
-	if len(project.Services) < 7 {
-		t.Error("only", len(project.Services), "services")
+		require.FileExists(t, c.File)
 	}
 }
 
-// unit writes the unit with the path of the test's program and returns the file's name.
-func unit(t *testing.T) string {
-	t.Helper()
-	text, err := os.ReadFile("systemd/registry.service")
-	require.NoError(t, err)
-	file := filepath.Join(t.TempDir(), "registry.service")
-	require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "/usr/local/bin/registry", registry)), 0o600))
-	return file
-}
-
-// TestUnit: systemd understands every line (it only warns about others), and rates the exposure as
-// low.
-func TestUnit(t *testing.T) {
+// systemd understands every line of the units (it only warns about others), none runs as root, and it rates the exposure
+// of the server as low.
+func TestUnits(t *testing.T) {
 	analyze := program(t, "systemd-analyze")
-	file := unit(t)
-	if said := output(t, analyze, "verify", "--man=no", file); said != "" {
-		t.Error(said)
-	}
-	said := output(t, analyze, "security", "--offline=true", "--threshold=20", file)
-	if !regexp.MustCompile(`Overall exposure level .*: [01]\.\d`).MatchString(said) {
-		t.Error(said)
+	files, err := filepath.Glob("systemd/*.service")
+	require.NoError(t, err)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.Contains(t, string(text), "\nDynamicUser=yes\n")
+
+			// Its programs are not installed here.
+			unit := filepath.Join(t.TempDir(), filepath.Base(file))
+			text = regexp.MustCompile(`/usr/local/bin/[a-z-]+`).ReplaceAll(text, []byte(registry))
+			require.NoError(t, os.WriteFile(unit, text, 0o600))
+			require.Empty(t, output(t, analyze, "verify", "--man=no", unit))
+			if strings.HasSuffix(file, "/registry.service") {
+				require.Regexp(t, `Overall exposure level .*: [01]\.\d`, output(t, analyze, "security", "--offline=true", "--threshold=20", unit))
+			}
+		})
 	}
 }

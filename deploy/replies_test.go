@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -44,70 +42,28 @@ func bodies(stored uint64) []*nats.Msg {
 	}
 }
 
-// A role can do only what its account has: every user but emergency, with every subject it may
-// publish to, every answer of the broker and every reply subject that would do harm; at night also on three
-// nodes, where the streams have a replica on each.
+// A role can do only what its account has: every user but emergency, with every subject it may publish to, every answer of
+// the broker and every reply subject that would do harm.
 func TestRepliesDoNoHarm(t *testing.T) {
 	t.Parallel()
-	installations := map[string]func(*testing.T) []*cluster{"one node": startOne}
-	if eventstest.FullRun() {
-		installations["three nodes"] = startThree
-	}
-	for name, start := range installations {
-		t.Run(name, func(t *testing.T) {
+	for _, role := range []string{"publisher", "replica", "snapshots", "operator"} {
+		t.Run(role, func(t *testing.T) {
 			t.Parallel()
-			for _, role := range []string{"publisher", "replica", "snapshots", "operator"} {
-				t.Run(role, func(t *testing.T) {
-					m := newMatrix(t, start(t), role)
-					before := m.state()
-					m.attack(m.nodes[0].connect(t, role), "")
-					m.settle("emergency")
-					require.Equal(t, before, m.state())
-				})
-			}
+			c := startNode(t)
+			newMatrix(t, c, role).doesNoHarm(c.connect(t, role), "")
 		})
 	}
 	t.Run("edge", func(t *testing.T) {
 		t.Parallel()
 		origin := startNodeFrom(t, func() (*server.Options, error) { return withLeafNodes(t), nil })
-		m := newMatrix(t, []*cluster{origin}, "edge")
-		before := m.state()
-		m.attack(freeLeaf(t, origin), "$JS.registry.API.")
-		m.settle("emergency")
-		require.Equal(t, before, m.state())
+		newMatrix(t, origin, "edge").doesNoHarm(freeLeaf(t, origin), "$JS.registry.API.")
 	})
-}
-
-// The matrix sees harm: with one account for all, each role that may publish anything deletes the stream.
-func TestRepliesDoHarm(t *testing.T) {
-	eventstest.Long(t)
-	t.Parallel()
-	for _, role := range []string{"publisher", "replica", "snapshots", "operator"} {
-		t.Run(role, func(t *testing.T) {
-			t.Parallel()
-			opts := &server.Options{JetStream: true, Port: -1}
-			for _, user := range []string{"publisher", "replica", "snapshots", "operator", "emergency"} {
-				opts.Nkeys = append(opts.Nkeys, &server.NkeyUser{Nkey: os.Getenv("REGISTRY_" + strings.ToUpper(user) + "_KEY")})
-			}
-			open := startNodeFrom(t, func() (*server.Options, error) { return opts, nil })
-			m := newMatrix(t, []*cluster{open}, role)
-			m.attack(open.connect(t, role), "")
-			until(t, func() string { return "the stream is deleted: " + m.state() }, func() bool {
-				return strings.Contains(m.state(), "REGISTRY nats: API error: code=404")
-			})
-		})
-	}
-}
-
-// The same for the publisher of a broker inside a server, whose configuration is the example.
-func TestRepliesDoNoHarmEmbedded(t *testing.T) {
-	t.Parallel()
-	b := eventstest.Broker(t, func(c *broker.Config) { c.ConfigFile = "nats/embedded.conf" })
-	m := newMatrix(t, []*cluster{{url: b.ClientURL(), log: &violations{}}}, "publisher")
-	before := m.state()
-	m.attack(m.nodes[0].connect(t, "publisher"), "")
-	m.settle("operator")
-	require.Equal(t, before, m.state())
+	t.Run("publisher of an embedded broker", func(t *testing.T) {
+		t.Parallel()
+		b := eventstest.Broker(t, func(c *broker.Config) { c.ConfigFile = "nats/embedded.conf" })
+		c := &cluster{url: b.ClientURL(), log: &violations{}}
+		newMatrix(t, c, "publisher").doesNoHarm(c.connect(t, "publisher"), "")
+	})
 }
 
 // freeLeaf is a client of a broker that connects as an edge, with the edge's key, and bounds nothing
@@ -131,30 +87,24 @@ func freeLeaf(t *testing.T, origin *cluster) *nats.Conn {
 // matrix is what one role is tried on.
 type matrix struct {
 	t        *testing.T
-	nodes    []*cluster
+	node     *cluster
 	role     string
 	operator jetstream.JetStream
 	stored   uint64 // sequence of a message without a body
 }
 
 // newMatrix makes the streams, and stores what the role may store itself, so that it is no change.
-func newMatrix(t *testing.T, nodes []*cluster, role string) *matrix {
+func newMatrix(t *testing.T, node *cluster, role string) *matrix {
 	t.Helper()
-	m := &matrix{t: t, nodes: nodes, role: role, operator: jetStream(t, nodes[0].connect(t, "operator"))}
-	for _, name := range []string{"REGISTRY", "REGISTRY_REJECTED", "OBJ_REGISTRY_SNAPSHOTS"} {
-		cfg := streamFile(t, name)
-		cfg.Replicas = len(nodes)
-		until(t, func() string { return "the stream " + name }, func() bool { // a new cluster may not know all nodes yet
-			_, err := m.operator.CreateStream(t.Context(), cfg)
-			return err == nil
-		})
-	}
+	operator := node.connect(t, "operator")
+	createStreams(t, operator)
+	m := &matrix{t: t, node: node, role: role, operator: jetStream(t, operator)}
 	eventstest.Publish(t, m.operator, eventstest.Events(5, 1)...)
 	m.stored = eventstest.PublishRaw(t, m.operator, "registry.scammers.empty", nil)
 	if role == "edge" { // which connects as a leaf node alone
 		return m
 	}
-	nc := nodes[0].connect(t, role)
+	nc := node.connect(t, role)
 	for _, subject := range m.subjects() {
 		if strings.HasPrefix(subject, "registry.") || strings.HasPrefix(subject, "$O.") || strings.HasPrefix(subject, "registry-rejected.") {
 			_, err := nc.Request(subject, []byte("own"), registrytest.Patience)
@@ -224,31 +174,31 @@ func (m *matrix) attack(nc *nats.Conn, api string) {
 	}
 }
 
-// settle returns when the broker has dealt with all that was sent to reply subjects: each node has sent
-// a request behind them by the same way, to the leader of the cluster and to that of each stream.
-func (m *matrix) settle(role string) {
+// doesNoHarm attacks and compares what there is to harm before and after. Requests behind the attack, to the streams'
+// leader and to each stream, are answered when the broker has dealt with all that was sent to reply subjects.
+func (m *matrix) doesNoHarm(nc *nats.Conn, api string) {
 	m.t.Helper()
-	for i, node := range m.nodes {
-		js := jetStream(m.t, node.connect(m.t, role))
-		name := fmt.Sprint("MARKER", i)
-		if role == "emergency" {
-			_, err := js.CreateStream(m.t.Context(), jetstream.StreamConfig{Name: name, Subjects: []string{name}, Replicas: len(m.nodes)})
-			require.NoError(m.t, err)
-			require.NoError(m.t, js.DeleteStream(m.t.Context(), name))
-		}
-		for _, name := range []string{"REGISTRY", "REGISTRY_REJECTED", "OBJ_REGISTRY_SNAPSHOTS"} {
-			if s, err := js.Stream(m.t.Context(), name); err == nil && role == "emergency" {
+	before := m.state()
+	m.attack(nc, api)
+	if m.node.server != nil {
+		js := jetStream(m.t, m.node.connect(m.t, "emergency"))
+		_, err := js.CreateStream(m.t.Context(), jetstream.StreamConfig{Name: "MARKER", Subjects: []string{"MARKER"}})
+		require.NoError(m.t, err)
+		require.NoError(m.t, js.DeleteStream(m.t.Context(), "MARKER"))
+		for _, name := range streams() {
+			if s, err := js.Stream(m.t.Context(), name); err == nil {
 				require.NoError(m.t, s.Purge(m.t.Context(), jetstream.WithPurgeSubject(strings.TrimSuffix(s.CachedInfo().Config.Subjects[0], ">")+"none")))
 			}
 		}
 	}
+	require.Equal(m.t, before, m.state())
 }
 
 // state is what there is to harm.
 func (m *matrix) state() string {
 	m.t.Helper()
 	var b strings.Builder
-	for _, name := range []string{"REGISTRY", "OBJ_REGISTRY_SNAPSHOTS", "REGISTRY_REJECTED"} {
+	for _, name := range streams() {
 		s, err := m.operator.Stream(m.t.Context(), name)
 		if err != nil {
 			fmt.Fprintln(&b, name, err)
@@ -259,51 +209,6 @@ func (m *matrix) state() string {
 		fmt.Fprintln(&b, name, "holds", slices.Sorted(maps.Keys(info.State.Subjects)))
 	}
 	return b.String()
-}
-
-func startOne(t *testing.T) []*cluster { return []*cluster{startNode(t)} }
-
-// startThree starts a cluster of three nodes with the committed accounts.
-func startThree(t *testing.T) []*cluster {
-	t.Helper()
-	var nodes []*cluster
-	var addresses [3]string // of the routes, which a node wants to know before it starts
-	for i := range addresses {
-		var err error
-		addresses[i], err = eventstest.Address()
-		require.NoError(t, err)
-	}
-	for i, address := range addresses {
-		opts, err := server.ProcessConfigFile("nats/nats.conf")
-		require.NoError(t, err)
-		opts.ServerName, opts.Host, opts.Port, opts.HTTPPort, opts.StoreDir, opts.NoSigs = fmt.Sprint("nats-", i), "127.0.0.1", -1, 0, t.TempDir(), true
-		host, port, _ := strings.Cut(address, ":")
-		opts.Cluster.Host = host
-		opts.Cluster.Port, err = strconv.Atoi(port)
-		require.NoError(t, err)
-		opts.Routes = nil
-		for _, other := range addresses {
-			opts.Routes = append(opts.Routes, &url.URL{Scheme: "nats", User: url.UserPassword(opts.Cluster.Username, opts.Cluster.Password), Host: other})
-		}
-		c := &cluster{log: &violations{}}
-		if c.server, err = server.NewServer(opts); err != nil {
-			t.Fatal(err)
-		}
-		c.server.SetLoggerV2(c.log, true, false, false)
-		c.server.Start()
-		t.Cleanup(func() { c.server.Shutdown(); c.server.WaitForShutdown() })
-		nodes = append(nodes, c)
-	}
-	until(t, func() string { return "the cluster has a leader" }, func() bool {
-		leaders := 0
-		for _, c := range nodes {
-			if c.server.JetStreamIsLeader() && len(c.server.JetStreamClusterPeers()) == len(nodes) {
-				leaders++
-			}
-		}
-		return leaders == 1
-	})
-	return nodes
 }
 
 // withLeafNodes is nats.conf with the comment about leaf nodes taken away, apart from the TLS.
