@@ -85,7 +85,7 @@ func serveSearchPage(x *exchange) error {
 	}
 
 	x.page = hiddenPage
-	body, err = x.api.site.Search(body, site.SearchPage{Query: q, Found: found, AsOf: staleSince(x.asOf)})
+	body, err = x.api.site.Append(body, site.SearchPage{Query: q, Found: found, AsOf: staleSince(x.asOf)})
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (p *Public) addSite(cfg Config) (err error) {
 	p.addPage("/status", serveStatusPage)
 	p.addPage("/api", serveAPIPage(cfg.BaseURL))
 
-	about, err := p.site.About(nil)
+	about, err := p.site.Append(nil, site.AboutPage{})
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func serveListPage(l events.List) handler {
 			return err
 		}
 
-		return x.sendPage(sizeOf(page.Found.Rows), func(dst []byte) ([]byte, error) { return x.api.site.List(dst, page) })
+		return x.sendPage(sizeOf(page.Found.Rows), page)
 	}
 }
 
@@ -135,7 +135,7 @@ func serveEntryPage(l events.List) handler {
 		}
 
 		page := site.EntryPage{Row: row, AsOf: staleSince(x.asOf)}
-		return x.sendPage(len(row.JSON()), func(dst []byte) ([]byte, error) { return x.api.site.Entry(dst, page) })
+		return x.sendPage(len(row.JSON()), page)
 	}
 }
 
@@ -173,16 +173,16 @@ func serveCheckPage(x *exchange) error {
 		}
 	}
 
-	return x.sendPage(sizeOfCheck(page.Found), func(dst []byte) ([]byte, error) { return x.api.site.Check(dst, page) })
+	return x.sendPage(sizeOfCheck(page.Found), page)
 }
 
-// sendPage sends a page with entries of size bytes, which appendTo appends to a body.
-func (x *exchange) sendPage(size int, appendTo func(dst []byte) ([]byte, error)) error {
+// sendPage sends a page with entries of size bytes.
+func (x *exchange) sendPage(size int, page site.Content) error {
 	body, err := x.makeBody(size)
 	if err != nil {
 		return err
 	}
-	if body, err = appendTo(body); err != nil {
+	if body, err = x.api.site.Append(body, page); err != nil {
 		return err
 	}
 	return x.send(body)
@@ -240,10 +240,10 @@ func (p *Public) failsAsPage(path string, status int) bool {
 
 // failurePage returns the body of a failure for people.
 func failurePage(x *exchange, f *failure) []byte {
-	body, err := x.api.site.Append(nil, "error", site.Failure(site.Failed{
+	body, err := x.api.site.Append(nil, site.Failed{
 		Status: f.status, Text: f.text, Param: f.param, Path: x.c.Request.URL.EscapedPath(), Search: cmp.Or(x.c.Query(cmp.Or(f.param, "search")), x.c.Query("id")),
 		Query: x.query(), Empty: f.status == http.StatusServiceUnavailable && x.api.health.IsEmpty(),
-	}))
+	})
 	if err != nil {
 		x.logFailure(err.Error())
 		return []byte(f.text)
@@ -255,7 +255,7 @@ func failurePage(x *exchange, f *failure) []byte {
 func serveAPIPage(baseURL string) handler {
 	return func(x *exchange) error {
 		x.page = indexedPage
-		body, err := x.api.site.API(nil, addressOf(x.c.Request, baseURL))
+		body, err := x.api.site.Append(nil, site.APIPage{Address: addressOf(x.c.Request, baseURL)})
 		if err != nil {
 			return err
 		}
@@ -265,14 +265,14 @@ func serveAPIPage(baseURL string) handler {
 
 // addBots adds the page about bots, and their files, which name the address of this service.
 func (p *Public) addBots(baseURL string) error {
-	page, err := p.site.BotsPage(nil)
+	page, err := p.site.Append(nil, site.BotsPage{})
 	if err != nil {
 		return err
 	}
 
 	p.addPage(site.BotsPath, serveDocument("", "public, max-age=300", page))
 
-	files, err := site.Bots()
+	files, err := site.ReadBots()
 	if err != nil {
 		return err
 	}

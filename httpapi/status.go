@@ -50,7 +50,7 @@ func serveStatusPage(x *exchange) error {
 
 	x.page = indexedPage
 	_, _, notReady := x.api.health.View()
-	body, err := x.api.site.Append(nil, "status", site.StatusPage(checks, notReady == nil, round.CheckedAt))
+	body, err := x.api.site.Append(nil, site.StatusPage{Components: checks, Answers: notReady == nil, CheckedAt: round.CheckedAt})
 	if err != nil {
 		return err
 	}

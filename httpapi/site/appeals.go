@@ -12,12 +12,14 @@ type Appeals struct{ path, query string } // of the address, with its scheme and
 // reportPlace is the placeholder for the number of the report.
 const reportPlace = "{reportId}"
 
-// ParseAppeals parses an http or https address, which may have a query and {reportId} anywhere
-// after its host. Empty means nowhere.
+// ParseAppeals parses an http or https address, which may have a query and {reportId} anywhere after its host. Empty means
+// nowhere.
 func ParseAppeals(address string) (Appeals, error) {
 	if address == "" {
 		return Appeals{}, nil
 	}
+
+	// The placeholder is no part of a valid address.
 	u, err := url.Parse(strings.ReplaceAll(address, reportPlace, "1"))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
 		return Appeals{}, errors.New("not an http(s) address without user and fragment")
@@ -25,19 +27,21 @@ func ParseAppeals(address string) (Appeals, error) {
 	if strings.ContainsAny(u.Path+u.RawQuery, "{}\"<>\\^` ") {
 		return Appeals{}, errors.New("the only thing in braces can be " + reportPlace)
 	}
-	host := strings.Index(address, u.Host) + len(u.Host)
-	if strings.Contains(address[:host], reportPlace) || host < len(u.Scheme)+len("://")+len(u.Host) {
+
+	hostEnd := strings.Index(address, u.Host) + len(u.Host)
+	if strings.Contains(address[:hostEnd], reportPlace) || hostEnd < len(u.Scheme)+len("://")+len(u.Host) {
 		return Appeals{}, errors.New(reportPlace + " goes after the host")
 	}
-	at := strings.IndexByte(address, '?')
-	if at < 0 {
-		at = len(address)
+
+	query := strings.IndexByte(address, '?')
+	if query < 0 {
+		query = len(address)
 	}
-	return Appeals{address[:at], address[at:]}, nil
+	return Appeals{address[:query], address[query:]}, nil
 }
 
-// CheckReports rejects an address that cannot be used for reporting a fraud. It is like the address of
-// appeals, without {reportId}, since there is no report yet. Empty means nowhere.
+// CheckReports rejects an address that cannot be used for reporting a fraud. It is like the address of appeals, without
+// {reportId}, since there is no report yet. Empty means nowhere.
 func CheckReports(address string) error {
 	if strings.Contains(address, reportPlace) {
 		return errors.New("a report that is yet to be made has no " + reportPlace)
@@ -46,9 +50,9 @@ func CheckReports(address string) error {
 	return err
 }
 
-// For returns the address with the number of a report, or "" if there is none. With an empty number
+// AddressFor returns the address with the number of a report, or "" if there is none. With an empty number
 // it is the address for a person without a report.
-func (a Appeals) For(reportID string) string {
+func (a Appeals) AddressFor(reportID string) string {
 	if strings.Trim(reportID, ".") == "" {
 		reportID = "" // in a path, dots alone would lead elsewhere
 	}

@@ -21,7 +21,7 @@ func TestAppealAddresses(t *testing.T) {
 			t.Errorf("%q: %v", address, err)
 			continue
 		}
-		got := a.For(id)
+		got := a.AddressFor(id)
 		if got != want {
 			t.Errorf("%q: %q, want %q", address, got, want)
 		}
@@ -38,7 +38,7 @@ func TestAppealAddressesThatCannotBe(t *testing.T) {
 		"https://a.example/a b", "https://a.example/%zz", "https:///{reportId}", "//a.example/",
 	} {
 		if a, err := ParseAppeals(address); err == nil {
-			t.Errorf("%q is %q", address, a.For("1"))
+			t.Errorf("%q is %q", address, a.AddressFor("1"))
 		}
 	}
 }

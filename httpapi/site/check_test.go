@@ -55,7 +55,7 @@ func TestWordings(t *testing.T) {
 // A page that does not know how old its data is says no time.
 func TestUnknownAge(t *testing.T) {
 	w := newWorld(t, full(), people()...)
-	page, err := w.site.Check(nil, CheckPage{Asked: "x", Verdict: verdict.Verdict{Value: verdict.Unchecked}})
+	page, err := w.site.Append(nil, CheckPage{Asked: "x", Verdict: verdict.Verdict{Value: verdict.Unchecked}})
 	if text := seen(t, string(page)); err != nil || !strings.Contains(text, "Stan rejestru: nieznany, wpisów: 0.") {
 		t.Errorf("%v: %s", err, text)
 	}

@@ -1,14 +1,12 @@
 package site
 
 import (
-	"fmt"
 	"html/template"
 	"net/url"
 	"strings"
 	"time"
 
 	"example.org/registry/events"
-	"example.org/registry/httpapi/verdict"
 	"example.org/registry/readmodel"
 	"example.org/registry/readmodel/lookalike"
 	markdown "example.org/registry/readmodel/reason"
@@ -21,23 +19,22 @@ type entry struct {
 	List     events.List
 	Reported time.Time
 	Hidden   bool // the name has invisible characters
-
-	proofsShown bool // by /proofs/{id}
 }
 
-func (s *Site) entry(r *readmodel.Row) (*entry, error) {
+func newEntry(r *readmodel.Row) (*entry, error) {
 	public, err := r.Public()
 	if err != nil {
-		return nil, fmt.Errorf("site: %w", err)
+		return nil, err
 	}
+	// Only the name as it was published has invisible characters.
 	hidden := lookalike.Hidden(public.Name)
 	public.Name = shownName(public.Name)
-	return &entry{PublicEntry: public, grade: gradeOf(r), List: r.List(), Reported: r.Reported(), Hidden: hidden, proofsShown: s.cfg.Proofs}, nil
+	return &entry{PublicEntry: public, grade: grades[gravityOf(r)], List: r.List(), Reported: r.Reported(), Hidden: hidden}, nil
 }
 
-func (s *Site) entries(rows []*readmodel.Row) (all []*entry, err error) {
+func newEntries(rows []*readmodel.Row) (all []*entry, err error) {
 	for _, r := range rows {
-		e, err := s.entry(r)
+		e, err := newEntry(r)
 		if err != nil {
 			return nil, err
 		}
@@ -61,64 +58,54 @@ type grade struct {
 	Status   string // in a few words
 	standing string // for the title of a page
 	Meaning  string // in a sentence
-	on, from string // the list, after "na" and after "z"
+	onList   string // the list, after "na"
+	fromList string // the list, after "z"
 	call     string // begins an answer
+
+	DateLabel   string // of the entry's date
+	NumberLabel string // of the report's number
 }
 
-// grades returns the grades, the most severe first.
-func grades() [3]grade {
-	return [...]grade{
-		{"scam", "Potwierdzone", "zgłoszenie potwierdzone", "Moderacja potwierdziła to zgłoszenie.", "liście oszustów", "listy oszustów", "Uwaga! "},
-		{"risk", "Niesprawdzone", "zgłoszenie niesprawdzone", "Jest zgłoszenie, ale moderacja jeszcze go nie sprawdziła.", "liście ryzyka", "listy ryzyka", "Ostrożnie! "},
-		{"legit", "Zaufana osoba", "osoba zaufana",
-			"Moderacja nie miała zastrzeżeń do tego konta w dniu wpisu. Sama transakcja nadal jest na Twoje ryzyko.", "liście zaufanych", "listy zaufanych", ""},
+// The gravity of an entry is the index of its grade, the most severe first.
+const (
+	confirmed = iota
+	unconfirmed
+	trusted
+	ungraded // no entry
+)
+
+var grades = [...]grade{
+	confirmed: {
+		"scam", "Potwierdzone", "zgłoszenie potwierdzone", "Moderacja potwierdziła to zgłoszenie.",
+		"liście oszustów", "listy oszustów", "Uwaga! ", "Zgłoszono", "Nr zgłoszenia",
+	},
+	unconfirmed: {
+		"risk", "Niesprawdzone", "zgłoszenie niesprawdzone", "Jest zgłoszenie, ale moderacja jeszcze go nie sprawdziła.",
+		"liście ryzyka", "listy ryzyka", "Ostrożnie! ", "Zgłoszono", "Nr zgłoszenia",
+	},
+	trusted: {
+		"legit", "Zaufana osoba", "osoba zaufana", "Moderacja nie miała zastrzeżeń do tego konta w dniu wpisu. Sama transakcja nadal jest na Twoje ryzyko.",
+		"liście zaufanych", "listy zaufanych", "", "Na liście od", "Nr wpisu",
+	},
+}
+
+func gravityOf(r *readmodel.Row) int {
+	if r.List().Trusted() {
+		return trusted
 	}
-}
-
-// gravity orders entries by their grades: 0 is the most severe.
-func gravity(r *readmodel.Row) int {
-	switch {
-	case r.List().Trusted():
-		return 2
-	case r.Verified():
-		return 0
+	if r.Verified() {
+		return confirmed
 	}
-	return 1
+	return unconfirmed
 }
 
-// ungraded is the gravity of no entry.
-const ungraded = 3
-
-// gravest returns the gravity of the gravest of some entries.
-func gravest(rows []*readmodel.Row) int {
-	worst := ungraded
+// gravestOf returns the gravity of the gravest of some entries.
+func gravestOf(rows []*readmodel.Row) int {
+	gravest := ungraded
 	for _, r := range rows {
-		worst = min(worst, gravity(r))
+		gravest = min(gravest, gravityOf(r))
 	}
-	return worst
-}
-
-func gradeOf(r *readmodel.Row) grade { return grades()[gravity(r)] }
-
-// gradeNamed returns the grade with a class, or an empty one if there is none.
-func gradeNamed(class string) (g grade) {
-	for _, g := range grades() {
-		if g.Class == class {
-			return g
-		}
-	}
-	return g
-}
-
-// value returns the verdict of an entry of this grade, if nothing else is known.
-func (g grade) value() verdict.Value {
-	switch g.Class {
-	case "scam":
-		return verdict.Accused
-	case "risk":
-		return verdict.Risk
-	}
-	return verdict.Trusted
+	return gravest
 }
 
 // EntryPath returns the address of an entry's page.
@@ -129,56 +116,43 @@ func EntryPath(l events.List, entryID string) string {
 // Path returns the address of the entry's page.
 func (e *entry) Path() string { return EntryPath(e.List, e.ID) }
 
-// Accused reports whether the entry is an accusation.
-func (e *entry) Accused() bool { return !e.List.Trusted() }
+// IsAccused reports whether the entry is an accusation.
+func (e *entry) IsAccused() bool { return !e.List.Trusted() }
 
-// Server reports whether the entry is a server.
-func (e *entry) Server() bool { return e.List == events.Servers }
+// IsServer reports whether the entry is a server.
+func (e *entry) IsServer() bool { return e.List == events.Servers }
 
-// Long reports whether the name may be truncated where it first appears.
-func (e *entry) Long() bool { return len(e.Name) > 60 }
+// HasLongName reports whether the name may be truncated where it first appears.
+func (e *entry) HasLongName() bool { return len(e.Name) > 60 }
 
-// Gist returns what an accused entry is accused of in a line: the first bold words of the reason, else its beginning.
-func (e *entry) Gist() string {
-	if !e.Accused() {
+// LacksReason reports whether there is no reason.
+func (e *entry) LacksReason() bool { return strings.TrimSpace(e.DescHTML) == "" }
+
+// ReasonGist returns what an accused entry is accused of in a line: the first bold words of the reason, else its beginning.
+func (e *entry) ReasonGist() string {
+	if !e.IsAccused() {
 		return ""
 	}
-	return gist(e.DescHTML)
+	return makeGist(e.DescHTML)
 }
 
-// Excerpt returns the beginning of the reason as text.
-func (e *entry) Excerpt() string { return excerpt(e.DescHTML) }
+// ReasonExcerpt returns the beginning of the reason as text.
+func (e *entry) ReasonExcerpt() string { return makeExcerpt(e.DescHTML) }
 
-// Reason returns the whole reason.
-func (e *entry) Reason() template.HTML { return shown(e.DescHTML) }
+// ReasonHTML returns the whole reason.
+func (e *entry) ReasonHTML() template.HTML { return withoutHeadings(e.DescHTML) }
 
-// Avatar returns the address of the picture, or "" if the chat id cannot have one.
-func (e *entry) Avatar() string {
+// AvatarPath returns the address of the picture, or "" if the chat id cannot have one.
+func (e *entry) AvatarPath() string {
 	if !events.IsID(e.ChatID) {
 		return ""
 	}
 	return "/api/chat/avatar/" + e.ChatID + "?size=128"
 }
 
-// When returns the label of the entry's date.
-func (e *entry) When() string {
-	if e.Accused() {
-		return "Zgłoszono"
-	}
-	return "Na liście od"
-}
-
-// Number returns the label of the report's number.
-func (e *entry) Number() string {
-	if e.Accused() {
-		return "Nr zgłoszenia"
-	}
-	return "Nr wpisu"
-}
-
-// Yours returns the question to the entry's owner.
-func (e *entry) Yours() string {
-	if e.Server() {
+// OwnerQuestion returns the question to the entry's owner.
+func (e *entry) OwnerQuestion() string {
+	if e.IsServer() {
 		return "To Twój serwer"
 	}
 	return "To Ty"
@@ -187,14 +161,15 @@ func (e *entry) Yours() string {
 // evidence describes the proofs. Link is empty if they are not shown.
 type evidence struct{ Text, Link string }
 
-// Evidence returns nil if there are no proofs.
-func (e *entry) Evidence() *evidence {
-	switch {
-	case e.PrivateProofs:
+// Evidence returns nil if there are no proofs. areShown says that /proofs/{id} shows them.
+func (e *entry) Evidence(areShown bool) *evidence {
+	if e.PrivateProofs {
 		return &evidence{Text: "niepubliczne"}
-	case e.ProofsID == nil:
+	}
+	if e.ProofsID == nil {
 		return nil
-	case e.proofsShown:
+	}
+	if areShown {
 		return &evidence{"Zobacz dowody", "/proofs/" + *e.ProofsID}
 	}
 	return &evidence{Text: "ma moderacja"}
@@ -203,7 +178,7 @@ func (e *entry) Evidence() *evidence {
 // EntryPage is the content of the page of one entry.
 type EntryPage struct {
 	Row  *readmodel.Row
-	AsOf time.Time // as in Page
+	AsOf time.Time // when stale data was last known to be complete; zero for current data
 }
 
 // entryView is the data of entry.html.
@@ -217,22 +192,20 @@ type entryView struct {
 	Report  bool // whether to offer a report: never, since the entry is one
 }
 
-// Entry appends the page of one entry.
-func (s *Site) Entry(dst []byte, p EntryPage) ([]byte, error) {
-	e, err := s.entry(p.Row)
+func (c EntryPage) page() (page, error) {
+	e, err := newEntry(c.Row)
 	if err != nil {
-		return dst, err
+		return page{}, err
 	}
-	v := entryView{entry: e, Form: "/", Words: wordsOf(e.List), Title: e.onList(e.Server()), Warning: warningOf(e.value(), true, []*readmodel.Row{p.Row})}
-	page := Page{
-		Title: e.Name + " – " + e.standing, AsOf: p.AsOf, Finds: true, Named: true, Canonical: e.Path(), Data: v,
-		Preview: v.Title, About: "Otwórz i porównaj całe ID: link niczego nie dowodzi.",
-	}
-	if !e.Accused() { // a chat is no place to vouch for anybody
-		page.Preview = "Sprawdź to ID w rejestrze"
-	}
-	return s.Append(dst, "entry", page)
-}
 
-// Blank reports whether there is no reason.
-func (e *entry) Blank() bool { return strings.TrimSpace(e.DescHTML) == "" }
+	view := entryView{entry: e, Form: "/", Words: wordsOf(e.List), Title: e.sayListed(e.IsServer()), Warning: newWarning(true, []*readmodel.Row{c.Row})}
+	p := page{
+		template: "entry", Title: e.Name + " – " + e.standing, Canonical: e.Path(), AsOf: c.AsOf, Named: true, Finds: true,
+		Preview: view.Title, About: "Otwórz i porównaj całe ID: link niczego nie dowodzi.", Data: view,
+	}
+
+	if !e.IsAccused() {
+		p.Preview = trustedPreview
+	}
+	return p, nil
+}

@@ -8,14 +8,14 @@ import (
 	"example.org/registry/httpapi/internal/bounds"
 )
 
-// Failed is a failed request. Status and Text are those of the API.
+// Failed is a failed request. Status and Text are the API's.
 type Failed struct {
 	Status int
 	Text   string
 	Empty  bool   // the registry has no entries yet
 	Param  string // the parameter that caused it, or ""
 	Path   string // of the page
-	Search string // what was searched, if anything was
+	Search string // the searched text, if any
 	Query  string // of the address, as it was sent
 }
 
@@ -29,71 +29,70 @@ type failureView struct {
 	Card  bool   // people who have already paid see what to do
 }
 
-// Failure returns the page for a failure.
-func Failure(failed Failed) Page {
+func (f Failed) page() (page, error) {
+	title, text := f.describe()
+	v := failureView{Text: text, Card: f.Status != http.StatusNotFound && f.Status != http.StatusMethodNotAllowed}
+
+	// The typed text stays in the field. If asking again can help, the address is kept, too.
+	mayPass := f.Status >= http.StatusTooManyRequests
+	isWrongText := f.Status == http.StatusBadRequest && (f.Param == "search" || f.Param == "q" || f.Param == "id" && f.Path == "/")
+	if isWrongText || mayPass && f.Path == "/" && f.Search != "" {
+		v.Form = f.Path
+		v.Words = isWrongText && f.Param == "q"
+		v.Asked = strings.ToValidUTF8(strings.ReplaceAll(f.Search, "\x00", ""), "")
+	}
+	if mayPass {
+		v.Again = f.Path
+		if f.Query != "" {
+			v.Again += "?" + f.Query
+		}
+	}
+	return page{template: "error", Title: title, Finds: v.Form != "", Data: v}, nil
+}
+
+// describe says what happened, and what to do next.
+func (f Failed) describe() (title, text string) {
 	const unknown = " To nie znaczy, że tej osoby nie ma na liście."
-	title, v := "Coś się u nas zepsuło", failureView{Text: "To nie Twoja wina. Spróbuj ponownie za chwilę.", Card: true}
-	switch failed.Status {
+	switch f.Status {
 	case http.StatusBadRequest:
-		title, v.Text = invalid(failed)
-		if failed.Param == "search" || failed.Param == "q" || failed.Param == "id" && failed.Path == "/" {
-			v.Form, v.Words, v.Asked = failed.Path, failed.Param == "q", validText(failed.Search)
-		}
+		return f.describeParameter()
 	case http.StatusNotFound:
-		title, v.Text, v.Card = "Nie ma takiej strony", "Pod tym adresem nic nie ma. Sprawdź, czy jest pełny.", false
-		if failed.Path == "/wpis" || strings.HasPrefix(failed.Path, "/wpis/") {
-			title, v.Text = "Nie ma takiego wpisu", "Tego wpisu nie ma w rejestrze: mógł zostać usunięty. To nie jest zarzut wobec nikogo."
+		if f.Path == "/wpis" || strings.HasPrefix(f.Path, "/wpis/") {
+			return "Nie ma takiego wpisu", "Tego wpisu nie ma w rejestrze: mógł zostać usunięty. To nie jest zarzut wobec nikogo."
 		}
+
+		return "Nie ma takiej strony", "Pod tym adresem nic nie ma. Sprawdź, czy jest pełny."
 	case http.StatusMethodNotAllowed:
-		title, v.Text, v.Card = "Tej strony nie można otworzyć w ten sposób", "Strony rejestru można tylko czytać.", false
+		return "Tej strony nie można otworzyć w ten sposób", "Strony rejestru można tylko czytać."
 	case http.StatusTooManyRequests:
-		title, v.Text = "Za dużo zapytań naraz", "Odczekaj chwilę i spróbuj ponownie."+unknown
+		return "Za dużo zapytań naraz", "Odczekaj chwilę i spróbuj ponownie." + unknown
 	case http.StatusServiceUnavailable:
-		title, v.Text = strings.TrimSuffix(failed.Text, "."), "Nie możemy teraz odpowiedzieć."+unknown
-		if failed.Empty {
-			title, v.Text = "Rejestr jest pusty", "Nie ma w nim jeszcze żadnego wpisu, więc niczego nie da się sprawdzić. To nie znaczy, że można zaufać."
+		if f.Empty {
+			return "Rejestr jest pusty", "Nie ma w nim jeszcze żadnego wpisu, więc niczego nie da się sprawdzić. To nie znaczy, że można zaufać."
 		}
+
+		return strings.TrimSuffix(f.Text, "."), "Nie możemy teraz odpowiedzieć." + unknown
 	}
 
-	if failed.Status >= http.StatusTooManyRequests {
-		v.keep(failed)
-	}
-	return Page{Title: title, Data: v, Finds: v.Form != ""}
+	return "Coś się u nas zepsuło", "To nie Twoja wina. Spróbuj ponownie za chwilę."
 }
 
-// keep keeps what was asked: the address, and on the person check the text in its field.
-func (v *failureView) keep(failed Failed) {
-	v.Again = failed.Path
-	if failed.Query != "" {
-		v.Again += "?" + failed.Query
-	}
-	if failed.Path == "/" && failed.Search != "" {
-		v.Form, v.Asked = "/", validText(failed.Search)
-	}
-}
-
-// invalid says what is wrong with a parameter.
-func invalid(failed Failed) (title, text string) {
-	limit := number(bounds.MaxSearch) + " znaków."
-	switch failed.Param {
+// describeParameter explains a bad parameter.
+func (f Failed) describeParameter() (title, text string) {
+	const badAddress = "Nieprawidłowy adres strony"
+	switch f.Param {
 	case "search", "q":
-		if utf8.RuneCountInString(strings.TrimSpace(failed.Search)) > bounds.MaxSearch && failed.Path != "/" {
-			return "Za długi tekst", "Wpisz najwyżej " + limit
+		if utf8.RuneCountInString(strings.TrimSpace(f.Search)) > bounds.MaxSearch && f.Path != "/" {
+			return "Za długi tekst", "Wpisz najwyżej " + formatNumber(bounds.MaxSearch) + " znaków."
 		}
 		return "Tego tekstu nie da się wyszukać", "Wpisz zwykły tekst."
 	case "id":
-		text = "ID może mieć najwyżej " + forms{"znak", "znaki", "znaków"}.count(bounds.MaxID) + ". Wklej samo ID albo link do profilu."
+		return badAddress, "ID może mieć najwyżej " + forms{"znak", "znaki", "znaków"}.count(bounds.MaxID) + ". Wklej samo ID albo link do profilu."
 	case "skip":
-		text = "Nie ma tylu stron. Zawęź listę wyszukiwaniem albo filtrem."
+		return badAddress, "Nie ma tylu stron. Zawęź listę wyszukiwaniem albo filtrem."
 	case "query":
-		text = "Adres strony jest uszkodzony albo za długi. Wróć i wpisz krótszy tekst."
-	default:
-		text = "Wróć i wybierz ustawienie jeszcze raz."
+		return badAddress, "Adres strony jest uszkodzony albo za długi. Wróć i wpisz krótszy tekst."
 	}
-	return "Nieprawidłowy adres strony", text
-}
 
-// validText returns the part of a text that is valid in a field, in full length.
-func validText(text string) string {
-	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")
+	return badAddress, "Wróć i wybierz ustawienie jeszcze raz."
 }

@@ -12,7 +12,7 @@ import (
 
 func failure(t *testing.T, w *world, f Failed) string {
 	t.Helper()
-	page, err := w.site.Append(nil, "error", Failure(f))
+	page, err := w.site.Append(nil, f)
 	require.NoError(t, err)
 	return wellFormed(t, string(page))
 }
@@ -25,26 +25,6 @@ func TestNobodysPageClears(t *testing.T) {
 	for path, want := range map[string]bool{"/wpis/scammers/s1": true, "/wpis/": true, "/wpis": true, "/wpisy": false, "/nikt": false} {
 		if page := failure(t, w, Failed{Status: 404, Path: path}); strings.Contains(page, clears) != want || want && strings.Contains(page, "Sprawdź, czy jest pełny") {
 			t.Errorf("%s: %s", path, seen(t, page))
-		}
-	}
-}
-
-// A text that is too long comes back whole, with its bound, in a form that asks the same question
-// again.
-func TestLongTextsAreKept(t *testing.T) {
-	w := newWorld(t, full())
-	for _, c := range []struct {
-		path, param  string
-		n            int
-		action, says string
-	}{
-		{"/scammers", "search", 101, `action="/scammers" `, "najwyżej 100 znaków"},
-		{"/szukaj", "q", 400, `action="/szukaj" `, "najwyżej 100 znaków"},
-	} {
-		long := strings.Repeat("ż", c.n)
-		page := failure(t, w, Failed{Status: 400, Path: c.path, Param: c.param, Search: long})
-		if !strings.Contains(page, `name="`+c.param+`" value="`+long+`"`) || !strings.Contains(page, c.action) || !strings.Contains(seen(t, page), "Za długi tekst") || !strings.Contains(page, c.says) {
-			t.Errorf("%+v: %s", c, page)
 		}
 	}
 }

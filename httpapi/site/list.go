@@ -15,7 +15,7 @@ import (
 type ListPage struct {
 	Query readmodel.ListQuery
 	Found readmodel.Page
-	AsOf  time.Time // as in Page
+	AsOf  time.Time // when stale data was last known to be complete; zero for current data
 }
 
 // listView is the data of list.html.
@@ -35,32 +35,40 @@ type listView struct {
 	Last string // link to the last page, for visitors beyond it
 }
 
-// List appends the page of a list.
-func (s *Site) List(dst []byte, p ListPage) (_ []byte, err error) {
-	q := p.Query
-	v := listView{
-		listWords: wordsOf(q.List), Query: q, Any: q.Search != "" || q.ID != "" || q.Status != readmodel.StatusAll || q.Proofs != readmodel.ProofsAll,
-		Sort:   options(bounds.Sorts(), int(q.Sort), "Najnowsze", "Najstarsze", "Najczęściej oglądane", "Najrzadziej oglądane", "Od A do Ż", "Od Ż do A"),
-		Proofs: options(bounds.Proofs(), int(q.Proofs), "Wszystkie", "Z dowodami", "Z dowodami niepublicznymi"),
-		Open:   q.Sort != readmodel.Newest || q.Proofs != readmodel.ProofsAll, Count: entries().count(p.Found.Total),
+func (c ListPage) page() (page, error) {
+	q := c.Query
+	entries, err := newEntries(c.Found.Rows)
+	if err != nil {
+		return page{}, err
 	}
+
+	v := listView{
+		listWords: wordsOf(q.List),
+		Query:     q,
+		Sort:      newOptions(bounds.Sorts(), int(q.Sort), "Najnowsze", "Najstarsze", "Najczęściej oglądane", "Najrzadziej oglądane", "Od A do Ż", "Od Ż do A"),
+		Proofs:    newOptions(bounds.Proofs(), int(q.Proofs), "Wszystkie", "Z dowodami", "Z dowodami niepublicznymi"),
+		Open:      q.Sort != readmodel.Newest || q.Proofs != readmodel.ProofsAll,
+		Any:       q.Search != "" || q.ID != "" || q.Status != readmodel.StatusAll || q.Proofs != readmodel.ProofsAll,
+		Count:     entryForms.count(c.Found.Total),
+		Entries:   entries,
+	}
+
+	// The list of trusted persons has verified entries only.
 	if !q.List.Trusted() {
-		v.Tabs = tabs(q, p.Found.Totals)
+		v.Tabs = statusTabs(q, c.Found.Totals)
 		v.Status = strings.TrimPrefix(bounds.Statuses()[q.Status], bounds.Statuses()[readmodel.StatusAll])
 	}
 	if q.Limit != bounds.DefaultLimit {
 		v.Limit = q.Limit
 	}
-	if v.Entries, err = s.entries(p.Found.Rows); err != nil {
-		return dst, err
-	}
 
 	link := func(skip int) string { q.Skip = skip; return listLink(q) }
-	v.paging = newPaging(q.Skip, q.Limit, len(v.Entries), p.Found.Total, bounds.MaxSkip, link)
-	if last := p.Found.Total - 1; len(v.Entries) == 0 && last >= 0 {
+	v.paging = newPaging(q.Skip, q.Limit, len(entries), c.Found.Total, bounds.MaxSkip, link)
+	// Beyond the last page, a link leads back to it.
+	if last := c.Found.Total - 1; len(entries) == 0 && last >= 0 {
 		v.Last = link(min(last, bounds.MaxSkip) / q.Limit * q.Limit)
 	}
-	return s.Append(dst, "list", Page{Title: v.Title, Path: v.Path, About: v.About, AsOf: p.AsOf, Named: q.List.Trusted(), Data: v})
+	return page{template: "list", Title: v.Title, Path: v.Path, About: v.About, AsOf: c.AsOf, Named: q.List.Trusted(), Data: v}, nil
 }
 
 // paging is the number of this page, and links to the pages before and after.
@@ -75,15 +83,16 @@ type paging struct {
 func newPaging(skip, limit, shown, total, maxSkip int, link func(skip int) string) (p paging) {
 	next := skip + shown
 	if shown > 0 && (skip > 0 || next < total) {
-		p.Range = "Pozycje " + number(skip+1) + "–" + number(next) + " z " + number(total)
+		p.Range = "Pozycje " + formatNumber(skip+1) + "–" + formatNumber(next) + " z " + formatNumber(total)
 	}
 	if skip > 0 {
 		p.Newer = link(max(0, min(skip, total)-limit))
 	}
-	if next < total && shown > 0 {
-		if p.TooFar = next > maxSkip; !p.TooFar {
-			p.Older = link(next)
-		}
+
+	// The API refuses a greater skip, so no link leads there.
+	p.TooFar = next < total && shown > 0 && next > maxSkip
+	if next < total && shown > 0 && !p.TooFar {
+		p.Older = link(next)
 	}
 	return p
 }
@@ -94,14 +103,15 @@ type tab struct {
 	Chosen            bool
 }
 
-// tabs returns a tab for each status.
-func tabs(q readmodel.ListQuery, t readmodel.Totals) (all []tab) {
+// statusTabs returns a tab for each status.
+func statusTabs(q readmodel.ListQuery, t readmodel.Totals) (all []tab) {
 	chosen := q.Status
 	q.Skip = 0
 	add := func(status readmodel.Status, text string, count int) {
 		q.Status = status
-		all = append(all, tab{text, number(count), listLink(q), status == chosen})
+		all = append(all, tab{text, formatNumber(count), listLink(q), status == chosen})
 	}
+
 	add(readmodel.StatusAll, "Wszystkie", t.All)
 	add(readmodel.StatusVerified, "Lista oszustów", t.Verified)
 	add(readmodel.StatusRisk, "Lista ryzyka", t.Risk)
@@ -110,20 +120,21 @@ func tabs(q readmodel.ListQuery, t readmodel.Totals) (all []tab) {
 
 // listLink returns the address of a list's page, without parameters at their defaults.
 func listLink(q readmodel.ListQuery) string {
-	return link("/"+string(q.List), [][3]string{
+	return makeLink("/"+string(q.List), [][3]string{
 		{"search", q.Search}, {"id", q.ID}, {"sort", bounds.Sorts()[q.Sort], "newest"}, {"status", bounds.Statuses()[q.Status], "all"},
 		{"proofs", bounds.Proofs()[q.Proofs], "all"}, {"skip", strconv.Itoa(q.Skip), "0"}, {"limit", strconv.Itoa(q.Limit), strconv.Itoa(bounds.DefaultLimit)},
 	})
 }
 
-// link returns an address with the parameters (name, value, default) that are not at their defaults.
-func link(path string, parameters [][3]string) string {
+// makeLink returns an address with the parameters (name, value, default) that are not at their defaults.
+func makeLink(path string, parameters [][3]string) string {
 	values := url.Values{}
 	for _, p := range parameters {
 		if p[1] != p[2] {
 			values.Set(p[0], p[1])
 		}
 	}
+
 	if len(values) > 0 {
 		path += "?" + values.Encode()
 	}
@@ -147,6 +158,7 @@ func wordsOf(l events.List) listWords {
 			"Moderacja nie miała zastrzeżeń do ich kont w dniu wpisu. Oszuści się pod nich podszywają, więc zawsze porównaj ID.",
 			"Nick, ID lub słowo z opisu", forms{"osoba zaufana", "osoby zaufane", "osób zaufanych"}}
 	}
+
 	return listWords{"/scammers", "Zgłoszeni", "Lista osób zgłoszonych jako podejrzane o oszustwo.", lead, "Nick, ID lub słowo z opisu",
 		forms{"zgłoszona osoba", "zgłoszone osoby", "zgłoszonych osób"}}
 }
@@ -157,7 +169,7 @@ type option struct {
 	Chosen      bool
 }
 
-func options(values []string, chosen int, texts ...string) (all []option) {
+func newOptions(values []string, chosen int, texts ...string) (all []option) {
 	for i, value := range values {
 		all = append(all, option{value, texts[i], i == chosen})
 	}

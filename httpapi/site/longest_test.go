@@ -54,23 +54,3 @@ func seenIn(n *html.Node) string {
 	}
 	return b.String()
 }
-
-// longReasons are of 20,000 bytes each, the contract's bound.
-func longReasons() map[string]string {
-	long := map[string]string{
-		"words":  strings.Repeat("słowo ", 2857),
-		"word":   strings.Repeat("x", 20000),
-		"escape": strings.Repeat("&", 20000),
-		"quotes": strings.Repeat(`"`, 20000),
-		"em":     strings.Repeat("*a* ", 5000),
-		"links":  strings.Repeat("<a@b.c>", 2857),
-		"quoted": strings.Repeat(">", 19990) + " dno",
-		"items":  strings.Repeat("- a\n", 5000),
-		"nested": strings.Repeat("- ", 9990) + "dno",
-		"href":   "[x](https://e.org/" + strings.Repeat("ą", 9900) + ")",
-		"blocks": strings.Repeat("a\n\n", 6666),
-		"code":   strings.Repeat("`a` ", 5000),
-		"heads":  strings.Repeat("# a\n", 5000),
-	}
-	return long
-}

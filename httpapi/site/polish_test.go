@@ -11,7 +11,7 @@ func TestPlural(t *testing.T) {
 		21: "21 wpisów", 22: "22 wpisy", 25: "25 wpisów", 101: "101 wpisów", 112: "112 wpisów", 122: "122 wpisy", 1480: "1480 wpisów",
 		12345: "12 345 wpisów", 1000002: "1 000 002 wpisy",
 	} {
-		if got := strings.ReplaceAll(entries().count(n), "\u00a0", " "); got != want {
+		if got := strings.ReplaceAll(entryForms.count(n), "\u00a0", " "); got != want {
 			t.Errorf("%d: %q, want %q", n, got, want)
 		}
 	}

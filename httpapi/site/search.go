@@ -1,6 +1,7 @@
 package site
 
 import (
+	"slices"
 	"strconv"
 	"time"
 	"unicode"
@@ -14,7 +15,7 @@ import (
 type SearchPage struct {
 	Query readmodel.RankedQuery // without words, the page shows an empty form
 	Found readmodel.RankedPage
-	AsOf  time.Time // as in Page
+	AsOf  time.Time // when stale data was last known to be complete; zero for current data
 }
 
 // searchView is the data of search.html.
@@ -43,104 +44,110 @@ type span struct {
 
 const searchPath = "/szukaj"
 
-// Search appends the page of ranked search.
-func (s *Site) Search(dst []byte, p SearchPage) ([]byte, error) {
-	q := p.Query
-	v := searchView{Query: q, List: string(q.List)}
-	page := Page{Title: "Szukaj po słowach", Path: searchPath, AsOf: p.AsOf, Finds: true}
-	if q.Words != "" {
-		page.Title, page.Named = "Szukane słowa: "+q.Words, true
-		v.Count, v.Tabs = entries().count(p.Found.Total), facets(q, p.Found.Facets)
-		for _, words := range p.Found.Suggestions {
-			other := q
-			other.Words, other.Skip = words, 0
-			v.Suggestions = append(v.Suggestions, option{Value: searchLink(other), Text: words})
-		}
-		for _, h := range p.Found.Hits {
-			one, err := s.hit(h)
-			if err != nil {
-				return dst, err
-			}
-			v.Hits = append(v.Hits, one)
-		}
-
-		link := func(skip int) string { q.Skip = skip; return searchLink(q) }
-		v.paging = newPaging(q.Skip, q.Limit, len(v.Hits), p.Found.Total, bounds.MaxRankedSkip, link)
-		if len(v.Hits) == 0 && p.Found.Total > 0 {
-			v.First = link(0)
-		}
+func (c SearchPage) page() (page, error) {
+	q := c.Query
+	if q.Words == "" {
+		return page{template: "search", Title: "Szukaj po słowach", Path: searchPath, AsOf: c.AsOf, Finds: true, Data: searchView{Query: q, List: string(q.List)}}, nil
 	}
-	page.Data = v
-	return s.Append(dst, "search", page)
+
+	v := searchView{Query: q, List: string(q.List), Count: entryForms.count(c.Found.Total), Tabs: listTabs(q, c.Found.Facets)}
+	for _, h := range c.Found.Hits {
+		one, err := newHit(h)
+		if err != nil {
+			return page{}, err
+		}
+		v.Hits = append(v.Hits, one)
+	}
+
+	for _, words := range c.Found.Suggestions {
+		other := q
+		other.Words = words
+		other.Skip = 0
+		v.Suggestions = append(v.Suggestions, option{Value: searchLink(other), Text: words})
+	}
+
+	link := func(skip int) string { q.Skip = skip; return searchLink(q) }
+	v.paging = newPaging(q.Skip, q.Limit, len(v.Hits), c.Found.Total, bounds.MaxRankedSkip, link)
+	if len(v.Hits) == 0 && c.Found.Total > 0 {
+		v.First = link(0)
+	}
+	return page{template: "search", Title: "Szukane słowa: " + q.Words, Path: searchPath, AsOf: c.AsOf, Named: true, Finds: true, Data: v}, nil
 }
 
-// facets returns a tab for all lists, and one for each.
-func facets(q readmodel.RankedQuery, counts [events.NumLists]int) []tab {
-	chosen, all := q.List, 0
+// listTabs returns a tab for all lists, and one for each.
+func listTabs(q readmodel.RankedQuery, counts [events.NumLists]int) []tab {
+	chosen := q.List
+	all := 0
 	q.Skip = 0
 	tabs := []tab{{Text: "Wszystkie", Chosen: chosen == ""}}
 	for i, l := range events.Lists() {
 		q.List = l
-		tabs = append(tabs, tab{wordsOf(l).Title, number(counts[i]), searchLink(q), l == chosen})
+		tabs = append(tabs, tab{wordsOf(l).Title, formatNumber(counts[i]), searchLink(q), l == chosen})
 		all += counts[i]
 	}
+
 	q.List = ""
-	tabs[0].Count, tabs[0].Link = number(all), searchLink(q)
+	tabs[0].Count = formatNumber(all)
+	tabs[0].Link = searchLink(q)
 	return tabs
 }
 
-func (s *Site) hit(h readmodel.RankedHit) (hit, error) {
-	e, err := s.entry(h.Row)
+func newHit(h readmodel.RankedHit) (hit, error) {
+	e, err := newEntry(h.Row)
 	if err != nil {
 		return hit{}, err
 	}
+
 	name, reason := h.Row.Text()
-	named := spans(name, h.Matches, readmodel.InName, 1<<20)
+	named := markWords(name, h.Matches, readmodel.InName, 1<<20)
 	if e.Name != name { // the matches count characters that are not shown
 		named = []span{{Text: e.Name}}
 	}
-	return hit{e, named, spans(reason, h.Matches, readmodel.InReason, maxExcerpt)}, nil
+	return hit{e, named, markWords(reason, h.Matches, readmodel.InReason, maxExcerpt)}, nil
 }
 
-// spans cuts a text at the positions of the words. If the text is longer than limit, in code points, it takes the part
+// markWords cuts a text at the positions of the words. If the text is longer than limit, in code points, it takes the part
 // around the first of them, beginning with a whole word.
-func spans(text string, matches []readmodel.Match, field readmodel.MatchField, limit int) (all []span) {
+func markWords(text string, matches []readmodel.Match, field readmodel.MatchField, limit int) (all []span) {
 	runes := []rune(text)
-	var places []readmodel.Match
-	for _, m := range matches {
-		if m.Field == field && m.End <= len(runes) {
-			places = append(places, m)
-		}
-	}
+	isElsewhere := func(m readmodel.Match) bool { return m.Field != field || m.End > len(runes) }
+	matches = slices.DeleteFunc(slices.Clone(matches), isElsewhere)
 
-	at, end := 0, len(runes)
-	if end > limit {
-		if len(places) > 0 {
-			at = max(0, min(places[0].Start-limit/4, end-limit))
-			for i := at; i > 0 && i < places[0].Start; i++ {
-				if unicode.IsSpace(runes[i-1]) {
-					at = i
-					break
-				}
+	// A long text begins a little before the first match, with a whole word.
+	begin := 0
+	if len(runes) > limit && len(matches) > 0 {
+		first := matches[0].Start
+		begin = max(0, min(first-limit/4, len(runes)-limit))
+		for i := begin; i > 0 && i < first; i++ {
+			if unicode.IsSpace(runes[i-1]) {
+				begin = i
+				break
 			}
 		}
-		end = min(at+limit, end)
 	}
 
-	add := func(to int, marked bool) {
-		if to > at {
-			all, at = append(all, span{string(runes[at:to]), marked}), to
-		}
-	}
-	if at > 0 {
+	end := min(begin+limit, len(runes))
+
+	if begin > 0 {
 		all = append(all, span{Text: "… "})
 	}
-	for _, m := range places {
-		if m.Start >= at && m.End <= end {
+
+	// The words of the part, each in a span of its own.
+	next := begin
+	add := func(to int, isMarked bool) {
+		if to > next {
+			all = append(all, span{string(runes[next:to]), isMarked})
+			next = to
+		}
+	}
+
+	for _, m := range matches {
+		if m.Start >= next && m.End <= end {
 			add(m.Start, false)
 			add(m.End, true)
 		}
 	}
+
 	add(end, false)
 	if end < len(runes) {
 		all = append(all, span{Text: " …"})
@@ -150,7 +157,7 @@ func spans(text string, matches []readmodel.Match, field readmodel.MatchField, l
 
 // searchLink returns the address of a page of ranked search, without parameters at their defaults.
 func searchLink(q readmodel.RankedQuery) string {
-	return link(searchPath, [][3]string{
+	return makeLink(searchPath, [][3]string{
 		{"q", q.Words}, {"list", string(q.List)}, {"status", bounds.Statuses()[q.Status], "all"}, {"proofs", bounds.Proofs()[q.Proofs], "all"},
 		{"skip", strconv.Itoa(q.Skip), "0"}, {"limit", strconv.Itoa(q.Limit), strconv.Itoa(bounds.DefaultRankedLimit)},
 	})

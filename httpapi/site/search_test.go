@@ -17,7 +17,7 @@ func (w *world) search(t testing.TB, q readmodel.RankedQuery, p readmodel.Ranked
 	if q.Limit == 0 {
 		q.Limit = bounds.DefaultRankedLimit
 	}
-	page, err := w.site.Search(nil, SearchPage{Query: q, Found: p})
+	page, err := w.site.Append(nil, SearchPage{Query: q, Found: p})
 	require.NoError(t, err)
 	return wellFormed(t, string(page))
 }

@@ -1,12 +1,9 @@
 package site
 
 import (
-	"bytes"
-	"image/png"
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"
 
 	"example.org/registry/events"
@@ -38,6 +35,7 @@ func TestPreviewsNameNobody(t *testing.T) {
 		"unchecked":    {check("600 700 800"), "Tego nie możemy potwierdzić. Sprawdź ID", open},
 		"none":         {check("712345678901234567"), "Nie ma na żadnej liście", open},
 		"entry":        {w.entry(t, events.Scammers, "s1"), "Uwaga! To konto jest na liście oszustów", compare},
+		"risk entry":   {w.entry(t, events.Scammers, "s2"), "Ostrożnie! To konto jest na liście ryzyka", compare},
 		"legit entry":  {w.entry(t, events.Legit, "l1"), "Sprawdź to ID w rejestrze", compare},
 		"home":         {w.check(t, readmodel.CheckQuery{}), "Sprawdź, zanim zapłacisz", "Wpisz nick, ID, wzmiankę albo link do profilu i sprawdź, czy ktoś zgłosił to konto lub serwer jako oszustwo."},
 	} {
@@ -54,17 +52,6 @@ func TestPreviewsNameNobody(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// The picture is as large as chats want it, and small to send.
-func TestPicture(t *testing.T) {
-	assets, err := readAssets()
-	require.NoError(t, err)
-	body := assets["share-home.png"].Body
-	cfg, err := png.DecodeConfig(bytes.NewReader(body))
-	if err != nil || cfg.Width != 1200 || cfg.Height != 630 || len(body) > 20_000 {
-		t.Errorf("%d x %d, %d bytes, %v", cfg.Width, cfg.Height, len(body), err)
 	}
 }
 

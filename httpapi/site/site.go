@@ -7,8 +7,11 @@ import (
 	"encoding/hex"
 	"fmt"
 	"html/template"
+	"io/fs"
+	"maps"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -49,16 +52,88 @@ func (q Question) Link() string { return "/?" + url.Values{"search": {q.Asked}}.
 
 // Site makes pages. It never changes, and any goroutine may use it.
 type Site struct {
-	cfg         Config
-	appeals     Appeals
-	pages       map[string]*template.Template
-	paid, about template.HTML
-	assets      map[string]Asset // by their name in templates
-	version     string
+	cfg     Config
+	appeals Appeals
+	pages   map[string]*template.Template
+	paid    template.HTML // advice for somebody who has already paid
+	about   template.HTML
+	assets  map[string]Asset // by their name in templates
+	version string
 }
 
-// Page is one page in its frame. Title and Data are required.
-type Page struct {
+// New reads the templates and assets. It fails for a bad configuration, and a broken build.
+func New(cfg Config) (*Site, error) {
+	s := &Site{cfg: cfg, paid: renderText(cfg.Advice, defaultAdvice, belowPart), about: renderText(cfg.About, defaultAbout, belowPage)}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%+v", cfg))
+	s.version = hex.EncodeToString(sum[:6])
+
+	// A bad address is the operator's mistake, anything else is a broken build.
+	var err error
+	if s.appeals, err = ParseAppeals(cfg.AppealsURL); err != nil {
+		return nil, fmt.Errorf("site: AppealsURL: %w", err)
+	}
+	if err := CheckReports(cfg.ReportURL); err != nil {
+		return nil, fmt.Errorf("site: ReportURL: %w", err)
+	}
+
+	if s.assets, err = readAssets(); err != nil {
+		return nil, fmt.Errorf("site: assets: %w", err)
+	}
+	if s.pages, err = s.readPages(); err != nil {
+		return nil, fmt.Errorf("site: templates: %w", err)
+	}
+	return s, nil
+}
+
+// readPages parses the templates, each page with the files whose names begin with _: the frame and the parts.
+func (s *Site) readPages() (map[string]*template.Template, error) {
+	files, err := fs.Glob(templateFiles, "templates/[^_]*.html")
+	if err != nil {
+		return nil, err
+	}
+
+	pages := map[string]*template.Template{}
+	for _, file := range files {
+		page, err := template.New("").Funcs(s.templateFuncs()).ParseFS(templateFiles, "templates/_*.html", file)
+		if err != nil {
+			return nil, err
+		}
+		pages[strings.TrimSuffix(path.Base(file), ".html")] = page
+	}
+
+	return pages, nil
+}
+
+func (s *Site) templateFuncs() template.FuncMap {
+	return template.FuncMap{
+		"asset":     s.assetPath,
+		"absolute":  func(path string) string { return s.cfg.BaseURL + path },
+		"based":     func() bool { return s.cfg.BaseURL != "" },
+		"appeal":    s.appeals.AddressFor,
+		"appeals":   func() string { return s.appeals.AddressFor("") },
+		"reports":   func() string { return s.cfg.ReportURL },
+		"demo":      func() []Question { return s.cfg.Demo },
+		"proofs":    func() bool { return s.cfg.Proofs },
+		"about":     func() template.HTML { return s.about },
+		"paid":      func() template.HTML { return s.paid },
+		"day":       formatDay,
+		"moment":    formatMinute,
+		"second":    formatSecond,
+		"iso":       func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"isoMillis": func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") },
+		"groups":    inFours,
+		"listPath":  func(i int) string { return wordsOf(events.Lists()[i]).Path },
+		"maxSearch": func() int { return bounds.MaxSearch },
+	}
+}
+
+// Content is the content of a page: a [CheckPage], [EntryPage], [ListPage], [SearchPage], [StatusPage], [AboutPage],
+// [APIPage], [BotsPage], or a [Failed] request.
+type Content interface{ page() (page, error) }
+
+// page is one page in its frame. template, Title and Data are required.
+type page struct {
+	template  string    // the file without .html
 	Title     string    // of the document, before the name of the site
 	Path      string    // the page's place in the navigation, such as "/scammers"; may be empty
 	About     string    // for search engines and previews; without it, these choose their own
@@ -70,95 +145,46 @@ type Page struct {
 	Data      any       // of the page's own template
 }
 
-// Brand returns the name of the site at the end of the title.
-func (p Page) Brand() string {
+// SiteName returns the name of the site at the end of the title.
+func (p page) SiteName() string {
 	if p.Named || p.Path == "/" && p.Canonical == "" {
 		return "Rejestr"
 	}
 	return "Rejestr oszustów"
 }
 
-// New reads the templates and assets. It fails for a bad configuration, and a broken build.
-func New(cfg Config) (s *Site, err error) {
-	s = &Site{cfg: cfg, paid: rendered(cfg.Advice, defaultAdvice, belowPart), about: rendered(cfg.About, defaultAbout, belowPage)}
-	if s.appeals, err = ParseAppeals(cfg.AppealsURL); err != nil {
-		return nil, fmt.Errorf("site: AppealsURL: %w", err)
-	}
-	if err := CheckReports(cfg.ReportURL); err != nil {
-		return nil, fmt.Errorf("site: ReportURL: %w", err)
-	}
-	if s.assets, err = readAssets(); err != nil {
-		return nil, fmt.Errorf("site: assets: %w", err)
-	}
-	if s.pages, err = s.readPages(); err != nil {
-		return nil, fmt.Errorf("site: templates: %w", err)
-	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%+v", cfg))
-	s.version = hex.EncodeToString(sum[:6])
-	return s, nil
-}
-
-// readPages parses the templates. A file whose name begins with _ is part of every page. Each other file is a page, whose
-// template is "main" in the frame.
-func (s *Site) readPages() (map[string]*template.Template, error) {
-	frame, err := template.New("").Funcs(s.funcs()).ParseFS(templateFiles, "templates/_*.html")
+// Append appends a page.
+func (s *Site) Append(dst []byte, c Content) ([]byte, error) {
+	p, err := c.page()
 	if err != nil {
-		return nil, err
-	}
-	files, err := templateFiles.ReadDir("templates")
-	if err != nil {
-		return nil, err
+		return dst, fmt.Errorf("site: %w", err)
 	}
 
-	pages := map[string]*template.Template{}
-	for _, f := range files {
-		name, isPage := strings.CutSuffix(f.Name(), ".html")
-		if !isPage || strings.HasPrefix(name, "_") {
-			continue
-		}
-		text, err := templateFiles.ReadFile("templates/" + f.Name())
-		if err != nil {
-			return nil, err
-		}
-		page, err := frame.Clone()
-		if err != nil {
-			return nil, err
-		}
-		if _, err := page.New("main").Parse(string(text)); err != nil {
-			return nil, err
-		}
-		pages[name] = page
-	}
-	return pages, nil
-}
-
-// Append appends the page of the template called name.
-func (s *Site) Append(dst []byte, name string, p Page) ([]byte, error) {
-	t := s.pages[name]
-	if t == nil {
-		return dst, fmt.Errorf("site: no page %q", name)
-	}
 	p.Title = withoutBidi(p.Title)
 	if p.Preview == "" {
 		p.Preview = p.Title
 	}
+
+	// Only the new part: dst may have anything.
 	out := bytes.NewBuffer(dst)
-	if err := t.ExecuteTemplate(out, "frame", p); err != nil {
-		return dst, fmt.Errorf("site: page %q: %w", name, err)
+	if err := s.pages[p.template].ExecuteTemplate(out, "frame", p); err != nil {
+		return dst, fmt.Errorf("site: page %q: %w", p.template, err)
 	}
-	printable(out.Bytes()[len(dst):])
+
+	blankControls(out.Bytes()[len(dst):])
 	return out.Bytes(), nil
 }
 
-// printable puts spaces in place of the control characters of a page, which only what others wrote can have: browsers
-// ignore them, and a terminal obeys.
-func printable(page []byte) {
+// blankControls puts spaces in place of control characters, which only data can have: browsers ignore them, and a terminal
+// obeys.
+func blankControls(page []byte) {
 	for i, b := range page {
-		switch {
-		case b < ' ' && b != '\n' && b != '\t', b == 0x7f:
+		if b < ' ' && b != '\n' && b != '\t' || b == 0x7f {
 			page[i] = ' '
-		case b == 0xc2 && i+1 < len(page) && page[i+1] < 0xa0: // U+0080 to U+009F
-			page[i], page[i+1] = ' ', ' '
+		}
+		if b == 0xc2 && i+1 < len(page) && page[i+1] < 0xa0 { // U+0080 to U+009F
+			page[i] = ' '
+			page[i+1] = ' '
 		}
 	}
 }
@@ -174,30 +200,6 @@ func withoutBidi(title string) string {
 	}, title)
 }
 
-func (s *Site) funcs() template.FuncMap {
-	return template.FuncMap{
-		"asset":     s.assetPath,
-		"absolute":  s.absolute,
-		"based":     func() bool { return s.cfg.BaseURL != "" },
-		"appeal":    s.appeals.For,
-		"appeals":   func() string { return s.appeals.For("") },
-		"reports":   func() string { return s.cfg.ReportURL },
-		"demo":      func() []Question { return s.cfg.Demo },
-		"paid":      func() template.HTML { return s.paid },
-		"day":       day,
-		"groups":    groups,
-		"iso":       func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"isoMillis": func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") },
-		"moment":    moment,
-		"second":    second,
-		"listPath":  func(i int) string { return wordsOf(events.Lists()[i]).Path },
-		"maxSearch": func() int { return bounds.MaxSearch },
-	}
-}
-
-// absolute returns the full address of a path, if BaseURL is known.
-func (s *Site) absolute(path string) string { return s.cfg.BaseURL + path }
-
 // Version changes whenever a page may look different although its content is the same. Every page's entity tag contains
 // it.
 func (s *Site) Version() string { return s.version }
@@ -210,12 +212,7 @@ type Asset struct {
 }
 
 // Assets returns the files that pages refer to.
-func (s *Site) Assets() (all []Asset) {
-	for _, a := range s.assets {
-		all = append(all, a)
-	}
-	return all
-}
+func (s *Site) Assets() []Asset { return slices.Collect(maps.Values(s.assets)) }
 
 func (s *Site) assetPath(name string) (string, error) {
 	a, ok := s.assets[name]
@@ -231,16 +228,19 @@ func readAssets() (map[string]Asset, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	assets := map[string]Asset{}
 	for _, f := range files {
 		body, err := assetFiles.ReadFile("assets/" + f.Name())
 		if err != nil {
 			return nil, err
 		}
+		// The name has a hash of the body, so caches may keep the file forever.
 		ext := path.Ext(f.Name())
 		sum := sha256.Sum256(body)
 		name := strings.TrimSuffix(f.Name(), ext) + "." + hex.EncodeToString(sum[:6]) + ext
 		assets[f.Name()] = Asset{Path: "/assets/" + name, Type: media[ext], Body: body}
 	}
+
 	return assets, nil
 }

@@ -28,53 +28,63 @@ type statusRow struct {
 	State       string // in words, because color alone is not enough
 }
 
-// StatusPage returns the page /status for a round of probes. answers means that lists and checks are served.
-func StatusPage(checks []Component, answers bool, at time.Time) Page {
-	v := statusView{Class: "legit", Summary: "Wszystko działa.", CheckedAt: at}
-	data := true
+// components has the words for each component, by its id.
+var components = map[string]statusRow{
+	"database": {Name: "Dane rejestru", About: "Własna baza i strumień zdarzeń, z którego rejestr powstaje. Gdy nie działają, listy pokazują ostatni znany stan albo czekają na dane."},
+	"guard":    {Name: "Usługa ochronna", About: "Zewnętrzna usługa, z którą rejestr współpracuje."},
+	"chat":     {Name: "Platforma czatu", About: "Stąd pochodzą awatary. Gdy nie działa, pokazujemy rysunek zastępczy."},
+	"coin":     {Name: "Sieć kryptowaluty", About: "Przez nią przychodzą darowizny."},
+}
+
+// StatusPage is the page /status for a round of probes.
+type StatusPage struct {
+	Components []Component
+	Answers    bool // lists and checks are served
+	CheckedAt  time.Time
+}
+
+func (p StatusPage) page() (page, error) {
+	v := statusView{Class: "legit", Summary: "Wszystko działa.", CheckedAt: p.CheckedAt}
+	hasData := true
 	var silent []string
-	for _, c := range checks {
-		row := c.row()
-		switch {
-		case c.OK:
-		case c.ID == "database":
-			data = false
-		case c.Checked:
+	for _, c := range p.Components {
+		row := newStatusRow(c)
+		v.Components = append(v.Components, row)
+		if !c.OK && c.ID == "database" {
+			hasData = false
+		} else if !c.OK && c.Checked {
 			silent = append(silent, row.Name)
 		}
-		v.Components = append(v.Components, row)
 	}
 
 	// The registry itself comes first: it works without the other services.
-	switch {
-	case !answers:
-		v.Class, v.Summary, v.Hint = "scam", "Rejestr nie odpowiada.", "Nie ma jeszcze danych. To nie znaczy, że kogoś nie ma na liście."
-	case !data:
-		v.Class, v.Summary = "risk", "Rejestr odpowiada, ale dane mogą być nieaktualne."
-	case len(silent) > 0:
-		v.Class, v.Summary, v.Hint = "risk", "Rejestr działa, ale nie wszystko wokół niego.", "Nie odpowiada: "+strings.Join(silent, ", ")+"."
+	if !p.Answers {
+		v.Class = "scam"
+		v.Summary = "Rejestr nie odpowiada."
+		v.Hint = "Nie ma jeszcze danych. To nie znaczy, że kogoś nie ma na liście."
+	} else if !hasData {
+		v.Class = "risk"
+		v.Summary = "Rejestr odpowiada, ale dane mogą być nieaktualne."
+	} else if len(silent) > 0 {
+		v.Class = "risk"
+		v.Summary = "Rejestr działa, ale nie wszystko wokół niego."
+		v.Hint = "Nie odpowiada: " + strings.Join(silent, ", ") + "."
 	}
-	return Page{Title: "Stan usług", Path: "/status", About: "Czy rejestr i usługi, z których korzysta, działają.", Data: v}
+
+	return page{template: "status", Title: "Stan usług", Path: "/status", About: "Czy rejestr i usługi, z których korzysta, działają.", Data: v}, nil
 }
 
-func (c Component) row() (row statusRow) {
-	row.Class, row.State = "fails", "Nie odpowiada"
-	switch {
-	case c.OK:
-		row.Class, row.State = "works", "Działa ("+number(int(c.Latency.Milliseconds()))+"\u00a0ms)"
-	case !c.Checked:
-		row.Class, row.State = "unchecked", "Nie sprawdzamy"
+func newStatusRow(c Component) statusRow {
+	row := components[c.ID]
+	row.Class = "fails"
+	row.State = "Nie odpowiada"
+	if c.OK {
+		row.Class = "works"
+		row.State = "Działa (" + formatNumber(int(c.Latency.Milliseconds())) + "\u00a0ms)"
+	} else if !c.Checked {
+		row.Class = "unchecked"
+		row.State = "Nie sprawdzamy"
 	}
 
-	switch c.ID {
-	case "database":
-		row.Name, row.About = "Dane rejestru", "Własna baza i strumień zdarzeń, z którego rejestr powstaje. Gdy nie działają, listy pokazują ostatni znany stan albo czekają na dane."
-	case "guard":
-		row.Name, row.About = "Usługa ochronna", "Zewnętrzna usługa, z którą rejestr współpracuje."
-	case "chat":
-		row.Name, row.About = "Platforma czatu", "Stąd pochodzą awatary. Gdy nie działa, pokazujemy rysunek zastępczy."
-	case "coin":
-		row.Name, row.About = "Sieć kryptowaluty", "Przez nią przychodzą darowizny."
-	}
 	return row
 }

@@ -10,6 +10,13 @@ import (
 
 func someRound() time.Time { return time.Date(2026, time.November, 21, 10, 15, 3, 0, time.UTC) }
 
+func statusOf(t *testing.T, checks []Component, answers bool) statusView {
+	t.Helper()
+	p, err := StatusPage{checks, answers, someRound()}.page()
+	require.NoError(t, err)
+	return p.Data.(statusView)
+}
+
 // A state that is only colored is none; what nobody checks has not failed; the registry itself
 // comes first.
 func TestStatusWords(t *testing.T) {
@@ -28,7 +35,7 @@ func TestStatusWords(t *testing.T) {
 		{[]Component{bad("database"), ok("coin")}, true, "risk", "Rejestr odpowiada, ale dane mogą być nieaktualne.", []string{"Nie odpowiada", "Działa (3\u00a0ms)"}},
 		{[]Component{bad("database"), ok("coin")}, false, "scam", "Rejestr nie odpowiada.", []string{"Nie odpowiada", "Działa (3\u00a0ms)"}},
 	} {
-		v := StatusPage(c.checks, c.answers, someRound()).Data.(statusView)
+		v := statusOf(t, c.checks, c.answers)
 		if v.Class != c.class || !strings.Contains(v.Summary+" "+v.Hint, c.banner) {
 			t.Errorf("%s: %q %q, want %q", v.Class, v.Summary, v.Hint, c.banner)
 		}
@@ -44,7 +51,7 @@ func TestStatusWords(t *testing.T) {
 func TestStatusPage(t *testing.T) {
 	w := newWorld(t, full())
 	checks := []Component{{ID: "database", Checked: true, OK: true, Latency: 3 * time.Millisecond}, {ID: "guard"}, {ID: "chat", Checked: true}, {ID: "coin"}}
-	page, err := w.site.Append(nil, "status", StatusPage(checks, true, someRound()))
+	page, err := w.site.Append(nil, StatusPage{checks, true, someRound()})
 	require.NoError(t, err)
 	if text := seen(t, wellFormed(t, string(page))); !strings.Contains(text, "Sprawdzono 21 listopada 2026, 10:15:03 UTC.") || !strings.Contains(text, "Nie odpowiada: Platforma czatu.") {
 		t.Error(text)

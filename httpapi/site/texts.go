@@ -23,10 +23,10 @@ var defaultAbout string
 // CheckText rejects what cannot be an operator's text: advice for somebody who has already paid, or the page about the
 // registry.
 func CheckText(markdown string) error {
-	switch markdown = strings.TrimPrefix(markdown, byteOrderMark); {
-	case !utf8.ValidString(markdown) || strings.Contains(markdown, "\x00"):
+	if !utf8.ValidString(markdown) || strings.Contains(markdown, "\x00") {
 		return errors.New("must be UTF-8 text")
-	case strings.TrimSpace(markdown) == "":
+	}
+	if strings.TrimSpace(strings.TrimPrefix(markdown, byteOrderMark)) == "" {
 		return errors.New("must not be blank")
 	}
 	return nil
@@ -34,9 +34,9 @@ func CheckText(markdown string) error {
 
 const byteOrderMark = "\ufeff"
 
-// rendered returns the HTML of an operator's Markdown, or of the site's own if it is empty. goldmark omits HTML and the
+// renderText returns the HTML of an operator's Markdown, or of the site's own if it is empty. goldmark omits HTML and the
 // addresses of scripts. headings lowers its headings below the page's own.
-func rendered(markdown, own string, headings *strings.Replacer) template.HTML {
+func renderText(markdown, own string, headings *strings.Replacer) template.HTML {
 	if markdown == "" {
 		markdown = own
 	}
@@ -54,8 +54,10 @@ var (
 // AboutPath is the path of the page about the registry.
 const AboutPath = "/o-rejestrze"
 
-// About appends the page about the registry: who runs it, what it stores, and what the accused can do. It needs no data.
-func (s *Site) About(dst []byte) ([]byte, error) {
-	return s.Append(dst, "about", Page{Title: "O rejestrze", Path: AboutPath, Canonical: AboutPath, Data: s.about,
-		About: "Kto prowadzi rejestr, skąd są wpisy, co rejestr przechowuje i jak się odwołać."})
+// AboutPage is the page about the registry: its operator, the stored data, and the ways of the accused.
+type AboutPage struct{}
+
+func (AboutPage) page() (page, error) {
+	return page{template: "about", Title: "O rejestrze", Path: AboutPath, Canonical: AboutPath,
+		About: "Kto prowadzi rejestr, skąd są wpisy, co rejestr przechowuje i jak się odwołać."}, nil
 }

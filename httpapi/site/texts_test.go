@@ -14,7 +14,7 @@ func TestOperatorsTexts(t *testing.T) {
 	cfg := full()
 	cfg.Advice, cfg.About = text, text
 	w := newWorld(t, cfg, people()...)
-	about, err := w.site.About(nil)
+	about, err := w.site.Append(nil, AboutPage{})
 	if err != nil {
 		t.Fatal(err)
 	}

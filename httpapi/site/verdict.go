@@ -19,75 +19,65 @@ type verdictView struct {
 	Text  string
 }
 
-// looks returns the style class of a value.
-func looks(v verdict.Value) string {
-	switch v {
-	case verdict.Accused:
-		return "scam"
-	case verdict.Risk, verdict.Caution:
-		return "risk"
-	case verdict.Trusted:
-		return "legit"
-	case verdict.TrustedName:
-		return "name"
-	}
-	return "none"
-}
-
-// wording puts a verdict into words.
-func wording(v *verdict.Verdict) verdictView {
-	a := verdictView{Value: v.Value, Class: looks(v.Value)}
+// describeVerdict puts a verdict into words.
+func describeVerdict(v *verdict.Verdict) verdictView {
 	switch v.Value {
 	case verdict.Accused, verdict.Risk:
-		a.Title, a.Text = listed(v.Value, v.Reason == verdict.ByID, v.Rows), gradeNamed(a.Class).Meaning
+		g := grades[gravestOf(v.Rows)]
+		text := g.Meaning
 		if v.Reason == verdict.ByName {
-			a.Text += " Porównaj ID: tę samą nazwę może mieć ktoś inny."
+			text += " Porównaj ID: tę samą nazwę może mieć ktoś inny."
 		}
+		return verdictView{Value: v.Value, Class: g.Class, Title: describeAccused(v.Reason == verdict.ByID, v.Rows), Text: text}
 	case verdict.Trusted:
-		a.Title, a.Whose, a.Text = "To ID osoby zaufanej", namesOf(v.Rows), gradeNamed("legit").Meaning
+		return verdictView{Value: v.Value, Class: "legit", Title: "To ID osoby zaufanej", Whose: namesOf(v.Rows), Text: grades[trusted].Meaning}
 	case verdict.TrustedName:
-		a.Title = "Sprawdź ID: taką nazwę ma osoba zaufana"
-		a.Text = "Nazwę może przyjąć każdy, także oszust. Tylko po ID poznasz, czy to konto tej osoby."
+		return verdictView{Value: v.Value, Class: "name", Title: "Sprawdź ID: taką nazwę ma osoba zaufana",
+			Text: "Nazwę może przyjąć każdy, także oszust. Tylko po ID poznasz, czy to konto tej osoby."}
 	case verdict.Caution:
-		a.Title, a.Text = careful(v)
+		title, text := describeCaution(v)
+		return verdictView{Value: v.Value, Class: "risk", Title: title, Text: text}
 	case verdict.None:
-		a.Title, a.Text = "Nie ma na żadnej liście", "Nie mamy wpisu o tym ID. To nie znaczy, że można zaufać."
-	default:
-		a.Title = "Tego nie możemy potwierdzić. Sprawdź ID"
-		a.Text = "Nie rozpoznajemy tu nikogo z rejestru, ale to nie znaczy, że można zaufać: nazwę każdy może zmienić. Wklej samo ID konta albo serwera. " +
-			"Telefonów, numerów kart i kont, adresów stron i zaproszeń rejestr nie sprawdza."
-		if v.Reason == verdict.OneDigitOff {
-			a.Title = "Czy na pewno to ID?"
-			a.Text = "Tego ID nie ma na żadnej liście, ale jest prawie takie samo jak jedno z rejestru: różni się jedną cyfrą. Skopiuj ID jeszcze raz z profilu."
-		}
+		return verdictView{Value: v.Value, Class: "none", Title: "Nie ma na żadnej liście", Text: "Nie mamy wpisu o tym ID. To nie znaczy, że można zaufać."}
 	}
-	return a
+
+	if v.Reason == verdict.OneDigitOff {
+		return verdictView{Value: v.Value, Class: "none", Title: "Czy na pewno to ID?",
+			Text: "Tego ID nie ma na żadnej liście, ale jest prawie takie samo jak jedno z rejestru: różni się jedną cyfrą. Skopiuj ID jeszcze raz z profilu."}
+	}
+	return verdictView{Value: v.Value, Class: "none", Title: "Tego nie możemy potwierdzić. Sprawdź ID",
+		Text: "Nie rozpoznajemy tu nikogo z rejestru, ale to nie znaczy, że można zaufać: nazwę każdy może zmienić. Wklej samo ID konta albo serwera. " +
+			"Telefonów, numerów kart i kont, adresów stron i zaproszeń rejestr nie sprawdza."}
 }
 
-// listed says that accused are on a list, without their names.
-func listed(value verdict.Value, byID bool, rows []*readmodel.Row) string {
-	g := gradeNamed(looks(value))
-	one, servers := "konto", !slices.ContainsFunc(rows, func(r *readmodel.Row) bool { return r.List() != events.Servers })
-	if servers {
-		one = "serwer"
+// describeAccused says that accused are on a list, without their names.
+func describeAccused(byID bool, rows []*readmodel.Row) string {
+	g := grades[gravestOf(rows)]
+	isOther := func(r *readmodel.Row) bool { return r.ChatID() != rows[0].ChatID() }
+	isPerson := func(r *readmodel.Row) bool { return r.List() != events.Servers }
+	areServers := !slices.ContainsFunc(rows, isPerson)
+
+	if byID && slices.ContainsFunc(rows, isOther) {
+		return g.call + "W tym tekście są ID z rejestru, także z " + g.fromList
 	}
-	switch {
-	case byID && !slices.ContainsFunc(rows, func(r *readmodel.Row) bool { return r.ChatID() != rows[0].ChatID() }):
-		return g.onList(servers)
-	case byID:
-		return g.call + "W tym tekście są ID z rejestru, także z " + g.from
-	case len(rows) == 1:
-		return g.call + "Na " + g.on + " jest " + one + " o tej nazwie"
+	if byID {
+		return g.sayListed(areServers)
 	}
-	return g.call + "Na " + g.on + " są wpisy o tej nazwie"
+	if len(rows) > 1 {
+		return g.call + "Na " + g.onList + " są wpisy o tej nazwie"
+	}
+	if areServers {
+		return g.call + "Na " + g.onList + " jest serwer o tej nazwie"
+	}
+	return g.call + "Na " + g.onList + " jest konto o tej nazwie"
 }
 
-// onList says that the account or server of an id is on a list.
-func (g grade) onList(server bool) string {
-	if server {
-		return g.call + "Ten serwer jest na " + g.on
+// sayListed says that the account or server of an id is on a list.
+func (g grade) sayListed(isServer bool) string {
+	if isServer {
+		return g.call + "Ten serwer jest na " + g.onList
 	}
-	return g.call + "To konto jest na " + g.on
+	return g.call + "To konto jest na " + g.onList
 }
 
 // namesOf returns the names of entries, each once.
@@ -101,15 +91,16 @@ func namesOf(rows []*readmodel.Row) string {
 	return strings.Join(names, ", ")
 }
 
-// careful returns the words for a caution.
-func careful(v *verdict.Verdict) (title, text string) {
-	worst := ungraded
+// describeCaution returns the words for a caution.
+func describeCaution(v *verdict.Verdict) (title, text string) {
+	gravest := ungraded
 	for _, f := range v.Findings {
-		worst = min(worst, gravest(f.Rows))
+		gravest = min(gravest, gravestOf(f.Rows))
 	}
+
 	from := "rejestru"
-	if worst < ungraded {
-		from = grades()[worst].from
+	if gravest < ungraded {
+		from = grades[gravest].fromList
 	}
 
 	switch v.Reason {
@@ -123,28 +114,32 @@ func careful(v *verdict.Verdict) (title, text string) {
 			"Tego ID nie ma na żadnej liście, a wpis o takiej nazwie ma inne ID. Może to być ktoś inny, nowe konto tej samej osoby albo ktoś, kto się podszywa."
 	case verdict.Alike:
 		title = "Ostrożnie! Ta nazwa przypomina nazwę z " + from
-		if from == gradeNamed("legit").from {
+		if gravest == trusted {
 			title = "Ostrożnie! Ta nazwa tylko przypomina nazwę osoby zaufanej"
 		}
 		return title, "To nie jest zapisane dokładnie tak samo. Porównaj nazwy litera po literze, a najlepiej porównaj ID."
 	}
+
 	return "Ostrożnie! Coś w tym tekście jest z " + from, "Niżej widać co. Tę samą nazwę może mieć ktoś inny: sprawdź samo ID osoby, z którą rozmawiasz."
 }
 
-// saysOf returns what a part of the text alone says.
-func saysOf(f *verdict.Finding) string {
-	worst := gravest(f.Rows)
-	if worst == ungraded {
+// describeFinding returns what a part of the text alone says.
+func describeFinding(f *verdict.Finding) string {
+	gravest := gravestOf(f.Rows)
+	if gravest == ungraded {
 		return "nie ma na żadnej liście"
 	}
-	on := " na " + grades()[worst].on
-	isExact := func(r *readmodel.Row) bool { return lookalike.Literal(r.Name()) == lookalike.Literal(f.Text) }
-	switch {
-	case f.Kind == verdict.ID:
+
+	on := " na " + grades[gravest].onList
+	switch f.Kind {
+	case verdict.ID:
 		return "takie ID jest" + on
-	case f.Kind == verdict.Number:
+	case verdict.Number:
 		return "taki numer ma wpis" + on
-	case slices.ContainsFunc(f.Rows, isExact):
+	}
+
+	isExact := func(r *readmodel.Row) bool { return lookalike.Literal(r.Name()) == lookalike.Literal(f.Text) }
+	if slices.ContainsFunc(f.Rows, isExact) {
 		return "taka nazwa jest" + on
 	}
 	return "podobna nazwa jest" + on

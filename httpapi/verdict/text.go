@@ -62,7 +62,7 @@ var (
 	letters  = regexp.MustCompile(`\pL+`)
 
 	number = regexp.MustCompile(`[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*`)
-	joined = regexp.MustCompile(`[^\s\v\x{85}\pZ,;:()"'„”“<>]+`) // a number, and what is joined to it
+	joined = regexp.MustCompile(`[^\s\v\x{85}\pZ,;:()"'„”“<>]+`) // a number, with all that touches it
 )
 
 // readText reads the fields of the page.
@@ -75,10 +75,11 @@ func readText(search, id string) text {
 		return t
 	}
 
+	// The literal forms.
 	t.id = wholeID(whole)
 	t.names = slices.Compact([]string{lookalike.Literal(whole), lookalike.Literal(strings.TrimPrefix(whole, "@"))})
 
-	// It is read as typed, and as meant: without entities, escapes and invisible characters.
+	// The readings: as typed, and as meant, without entities, escapes and invisible characters.
 	meant := withASCIIDigits(lookalike.Visible(lookalike.Unescaped(whole)))
 	t.groupings = distinct(append(t.groupings, groupingsIn(meant)...))
 	t.groupings = slices.DeleteFunc(t.groupings, func(id string) bool { return slices.Contains(t.ids, id) })
@@ -170,10 +171,11 @@ func (t *text) isBeside(id, name string) bool {
 			}
 		}
 	}
+
 	return false
 }
 
-// idsIn returns the ids whose digits stand together, or are all of a run of digits and separators.
+// idsIn returns the ids in a text: digits that stand together, or all digits of a run of digits and separators.
 func idsIn(text string) (ids []string) {
 	for _, run := range digitRun.FindAllString(place.ReplaceAllString(text, "x"), -1) {
 		groups := digits.FindAllString(run, -1)
@@ -197,6 +199,7 @@ func groupingsIn(text string) (ids []string) {
 			}
 		}
 	}
+
 	return distinct(ids)
 }
 
@@ -314,5 +317,6 @@ func oneDigitOff(id string) (near []string) {
 			near = append(near, before+after[1:2]+after[:1]+after[2:])
 		}
 	}
+
 	return slices.DeleteFunc(near, func(other string) bool { return other == id })
 }

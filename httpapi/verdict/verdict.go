@@ -106,6 +106,7 @@ func Check(ctx context.Context, in Finder, search, id string) (Verdict, error) {
 	if v.Value != None {
 		return v, nil
 	}
+
 	near, err := in.Who(ctx, &readmodel.Question{IDs: oneDigitOff(t.id)})
 	if len(slices.Concat(near.IDs...)) > 0 {
 		v.Value = Unchecked
@@ -135,9 +136,11 @@ func find(ctx context.Context, in Finder, t text) (*found, error) {
 		Numbers:  t.words,
 		Literals: slices.Concat(t.names, t.blanks),
 	}
+
 	for _, r := range t.runs {
 		q.Cores = append(q.Cores, r.core)
 	}
+
 	a, err := in.Who(ctx, &q)
 	if err != nil {
 		return nil, err
@@ -147,12 +150,15 @@ func find(ctx context.Context, in Finder, t text) (*found, error) {
 	for i, id := range q.IDs {
 		f.ids[id] = a.IDs[i]
 	}
+
 	for i, number := range q.Numbers {
 		f.numbers[number] = a.Numbers[i]
 	}
+
 	for _, m := range t.pages {
 		f.pages = append(f.pages, in.Entry(events.List(m[1]), m[2]))
 	}
+
 	f.named = slices.Concat(a.Literals[:len(t.names)]...)
 	f.blank = slices.Concat(a.Literals[len(t.names):]...)
 	return f, nil
@@ -209,6 +215,7 @@ func (f *found) accusedByID() []*readmodel.Row {
 	for _, id := range f.text.ids {
 		rows = append(rows, f.ids[id]...)
 	}
+
 	for _, r := range f.pages {
 		if r != nil {
 			rows = append(rows, r)
@@ -241,6 +248,7 @@ func (f *found) trustedByID() []*readmodel.Row {
 			return owners
 		}
 	}
+
 	return nil
 }
 
@@ -261,11 +269,13 @@ func (f *found) explainCaution(findings []Finding) Reason {
 	if slices.ContainsFunc(findings, isUnlistedID) && slices.ContainsFunc(findings, isName) {
 		return OtherID
 	}
+
 	for i, r := range f.text.runs {
 		if r.isWhole && len(f.alike[i]) > 0 {
 			return Alike
 		}
 	}
+
 	return InText
 }
 
@@ -305,9 +315,11 @@ func (f *found) list() (findings []Finding) {
 			add(id, ID, f.ids[id]...)
 		}
 	}
+
 	for i, m := range t.pages {
 		add(m[0], Number, f.pages[i])
 	}
+
 	for _, word := range t.words {
 		add(word, Number, slices.Concat(f.ids[word], f.numbers[word])...)
 	}
@@ -317,6 +329,7 @@ func (f *found) list() (findings []Finding) {
 	if len(f.blank) > 0 {
 		add(t.blanks[0], Name, f.blank...)
 	}
+
 	var longer []run
 	for i, r := range t.runs {
 		if len(f.alike[i]) > 0 && !slices.ContainsFunc(longer, r.isWithin) {
@@ -324,5 +337,6 @@ func (f *found) list() (findings []Finding) {
 			add(r.text, Name, f.alike[i]...)
 		}
 	}
+
 	return findings
 }
