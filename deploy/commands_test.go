@@ -23,6 +23,7 @@ func leftOut() map[string]string {
 		"go test -tags nightly":              "a test of its own",
 		"go build":                           "main_test.go builds it",
 		"sudo ":                              "needs root",
+		"curl 'http://localhost:8080":        "needs that port; the other tests ask /api/check",
 		"registry publish FILE":              "roles_test.go publishes",
 		"docker compose":                     "needs a container engine",
 		"kubectl ":                           "needs a cluster",
@@ -58,7 +59,7 @@ func commandsOf(t *testing.T, file string) (all []string) {
 	return all
 }
 
-// The commands of README.md and operating.md work in the order in which they stand there, in a shell, against a server. Each
+// The commands of README.md, cluster.md and operating.md work in the order in which they stand there, in a shell, against a server. Each
 // that cannot run here is left out with a reason.
 func TestCommandsOfThePages(t *testing.T) {
 	t.Parallel()
@@ -88,7 +89,7 @@ func TestCommandsOfThePages(t *testing.T) {
 	fill := strings.NewReplacer("FILE", "registry.snapshot", "NAME", name, "--admin-addr …", "")
 	used := map[string]bool{}
 	ran := 0
-	for _, line := range slices.Concat(commandsOf(t, "README.md"), commandsOf(t, "operating.md")) {
+	for _, line := range slices.Concat(commandsOf(t, "README.md"), commandsOf(t, "cluster.md"), commandsOf(t, "operating.md")) {
 		isLeftOut := false
 		for begin := range leftOut() {
 			if strings.HasPrefix(line, begin) && !strings.HasSuffix(line, " --help") {

@@ -1,5 +1,5 @@
 // Package deploy holds what is needed to run the registry on machines, and the tests that keep it true. README.md installs
-// it, operating.md keeps it running. The program does not use this package.
+// it on one machine, cluster.md on several, and operating.md keeps it running. The program does not use this package.
 //
 // The tests build the program, make one set of secrets, and try
 //
@@ -7,7 +7,7 @@
 //   - TLS, the edge and the cache: real brokers, replicas and varnishd (tls_test.go, edge_test.go, cache_test.go);
 //   - manifests, Compose file and units: they match their own schemas, and systemd reads them (manifests_test.go);
 //   - alerts and dashboard: a running registry exports each metric (prometheus_test.go);
-//   - the commands of README.md and operating.md (commands_test.go).
+//   - the commands of README.md, cluster.md and operating.md (commands_test.go).
 //
 // Slow tests need the build tag nightly. The race detector would see nothing of other processes, so nothing runs with it.
 //

@@ -27,7 +27,7 @@ func page(t *testing.T, name string) string {
 
 // pages returns the pages that readers start from.
 func pages() []string {
-	return []string{"README.md", "deploy/README.md", "deploy/operating.md", "deploy/erasing.md", "deploy/capacity.md"}
+	return []string{"README.md", "deploy/README.md", "deploy/cluster.md", "deploy/operating.md", "deploy/erasing.md", "deploy/capacity.md"}
 }
 
 // TestReadmeRequests asks the demonstration what the README and the contract of the API ask it, and

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// Appeals is where an accused person appeals. The zero value means nowhere.
-type Appeals struct{ path, query string } // of the address, with its scheme and host; a query begins with ?
+// Appeals is the address where an accused person appeals, with placeholders for the number of the report. Empty means
+// nowhere.
+type Appeals string
 
 // reportPlace is the placeholder for the number of the report.
 const reportPlace = "{reportId}"
@@ -16,28 +17,21 @@ const reportPlace = "{reportId}"
 // nowhere.
 func ParseAppeals(address string) (Appeals, error) {
 	if address == "" {
-		return Appeals{}, nil
+		return "", nil
 	}
 
 	// The placeholder is no part of a valid address.
 	u, err := url.Parse(strings.ReplaceAll(address, reportPlace, "1"))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
-		return Appeals{}, errors.New("not an http(s) address without user and fragment")
+		return "", errors.New("not an http(s) address without user and fragment")
 	}
 	if strings.ContainsAny(u.Path+u.RawQuery, "{}\"<>\\^` ") {
-		return Appeals{}, errors.New("the only thing in braces can be " + reportPlace)
+		return "", errors.New("the only thing in braces can be " + reportPlace)
 	}
-
-	hostEnd := strings.Index(address, u.Host) + len(u.Host)
-	if strings.Contains(address[:hostEnd], reportPlace) || hostEnd < len(u.Scheme)+len("://")+len(u.Host) {
-		return Appeals{}, errors.New(reportPlace + " goes after the host")
+	if before, _, _ := strings.Cut(address, reportPlace); !strings.Contains(before, "://"+u.Host) {
+		return "", errors.New(reportPlace + " goes after the host")
 	}
-
-	query := strings.IndexByte(address, '?')
-	if query < 0 {
-		query = len(address)
-	}
-	return Appeals{address[:query], address[query:]}, nil
+	return Appeals(address), nil
 }
 
 // CheckReports rejects an address that cannot be used for reporting a fraud. It is like the address of appeals, without
@@ -50,12 +44,12 @@ func CheckReports(address string) error {
 	return err
 }
 
-// AddressFor returns the address with the number of a report, or "" if there is none. With an empty number
-// it is the address for a person without a report.
+// AddressFor returns the address with the number of a report, or "" if there is none. With an empty number it is the
+// address for a person without a report.
 func (a Appeals) AddressFor(reportID string) string {
 	if strings.Trim(reportID, ".") == "" {
 		reportID = "" // in a path, dots alone would lead elsewhere
 	}
-	return strings.ReplaceAll(a.path, reportPlace, url.PathEscape(reportID)) +
-		strings.ReplaceAll(a.query, reportPlace, url.QueryEscape(reportID))
+	escaped := strings.ReplaceAll(url.QueryEscape(reportID), "+", "%20") // as paths want it, and queries understand it
+	return strings.ReplaceAll(string(a), reportPlace, escaped)
 }

@@ -12,9 +12,9 @@ func TestAppealAddresses(t *testing.T) {
 		"":                                      "",
 		"https://a.example":                     "https://a.example",
 		"https://a.example/form?x=1&y":          "https://a.example/form?x=1&y",
-		"https://a.example:8443/{reportId}/new": "https://a.example:8443/Z%2F1%3Fa=b&c%23%C5%BC%20%22x%22/new",
-		"https://a.example/form?nr={reportId}&again={reportId}": "https://a.example/form?nr=Z%2F1%3Fa%3Db%26c%23%C5%BC+%22x%22&again=Z%2F1%3Fa%3Db%26c%23%C5%BC+%22x%22",
-		"http://127.0.0.1:80?nr={reportId}":                     "http://127.0.0.1:80?nr=Z%2F1%3Fa%3Db%26c%23%C5%BC+%22x%22",
+		"https://a.example:8443/{reportId}/new": "https://a.example:8443/Z%2F1%3Fa%3Db%26c%23%C5%BC%20%22x%22/new",
+		"https://a.example/form?nr={reportId}&again={reportId}": "https://a.example/form?nr=Z%2F1%3Fa%3Db%26c%23%C5%BC%20%22x%22&again=Z%2F1%3Fa%3Db%26c%23%C5%BC%20%22x%22",
+		"http://127.0.0.1:80?nr={reportId}":                     "http://127.0.0.1:80?nr=Z%2F1%3Fa%3Db%26c%23%C5%BC%20%22x%22",
 	} {
 		a, err := ParseAppeals(address)
 		if err != nil {

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -233,9 +234,8 @@ func runsIn(readings ...string) (runs []run, blanks []string) {
 	known := map[lookalike.Keys]bool{{}: true}
 	for i, reading := range readings {
 		for _, wording := range wordings {
-			words := wording.word.FindAllStringIndex(reading, -1)
-			var shapes, folds pieces
-			for _, at := range words {
+			s := sentence{text: reading}
+			for _, at := range wording.word.FindAllStringIndex(reading, -1) {
 				word := reading[at[0]:at[1]]
 				if _, ok := cores[word]; !ok {
 					cores[word] = lookalike.Core(word)
@@ -243,26 +243,14 @@ func runsIn(readings ...string) (runs []run, blanks []string) {
 				if cores[word] == (lookalike.Keys{}) {
 					blanks = append(blanks, lookalike.Literal(word))
 				}
-				shapes.add(cores[word].Shape)
-				folds.add(cores[word].Folded)
+				s.add(at, cores[word])
 			}
 
-			// A name of many words is all of the text, its beginning, its end, or whole lines.
-			for n := len(words); n >= wording.least; n-- {
-				for from := range len(words) - n + 1 {
-					to := from + n
-					if n > maxWords && from > 0 && to < len(words) && !areLines(reading, words, from, to) {
-						continue
-					}
-					core := lookalike.Keys{Shape: shapes.join(from, to), Folded: folds.join(from, to)}
-					if known[core] {
-						continue
-					}
-
-					known[core] = true
-					first := words[from][0]
-					last := words[to-1][1]
-					runs = append(runs, run{reading[first:last], core, n == len(words), i, first, last})
+			for r := range s.runs(wording.least) {
+				if !known[r.core] {
+					known[r.core] = true
+					r.reading = i
+					runs = append(runs, r)
 				}
 			}
 		}
@@ -272,27 +260,57 @@ func runsIn(readings ...string) (runs []run, blanks []string) {
 	return runs, distinct(blanks)
 }
 
-// pieces are pieces of a text: joining some costs nothing, and a hostile text has thousands of runs.
-type pieces struct {
+// sentence is a text in words. The cores of all words stand one after the other, so that the core of a run is a part of
+// them: a hostile text has thousands of runs.
+type sentence struct {
 	text   string
-	starts []int
+	words  [][]int // where they begin and end in text
+	cores  lookalike.Keys
+	begins []coreEnd // where their cores begin
 }
 
-func (p *pieces) add(s string) {
-	p.starts = append(p.starts, len(p.text))
-	p.text += s
+// coreEnd is a position in the cores.
+type coreEnd struct{ shape, folded int }
+
+// add adds a word.
+func (s *sentence) add(at []int, core lookalike.Keys) {
+	s.words = append(s.words, at)
+	s.begins = append(s.begins, s.end())
+	s.cores.Shape += core.Shape
+	s.cores.Folded += core.Folded
 }
 
-func (p *pieces) join(from, to int) string {
-	if to == len(p.starts) {
-		return p.text[p.starts[from]:]
+func (s *sentence) end() coreEnd { return coreEnd{len(s.cores.Shape), len(s.cores.Folded)} }
+
+// runs returns the runs of at least some words, the most words first. A name of many words is all of the text, its
+// beginning, its end, or whole lines.
+func (s *sentence) runs(least int) iter.Seq[run] {
+	return func(yield func(run) bool) {
+		begins := append(s.begins, s.end())
+		for n := len(s.words); n >= least; n-- {
+			for from := range len(s.words) - n + 1 {
+				to := from + n
+				if n > maxWords && from > 0 && to < len(s.words) && !s.areLines(from, to) {
+					continue
+				}
+				core := lookalike.Keys{
+					Shape:  s.cores.Shape[begins[from].shape:begins[to].shape],
+					Folded: s.cores.Folded[begins[from].folded:begins[to].folded],
+				}
+				first := s.words[from][0]
+				last := s.words[to-1][1]
+				if !yield(run{text: s.text[first:last], core: core, isWhole: n == len(s.words), from: first, to: last}) {
+					return
+				}
+			}
+		}
 	}
-	return p.text[p.starts[from]:p.starts[to]]
 }
 
 // areLines reports whether a line ends before a run of words, and at its end.
-func areLines(text string, words [][]int, from, to int) bool {
-	return strings.Contains(text[words[from-1][1]:words[from][0]], "\n") && strings.Contains(text[words[to-1][1]:words[to][0]], "\n")
+func (s *sentence) areLines(from, to int) bool {
+	isBreak := func(i int) bool { return strings.Contains(s.text[s.words[i-1][1]:s.words[i][0]], "\n") }
+	return isBreak(from) && isBreak(to)
 }
 
 // oneDigitOff returns the ids that differ by one digit, changed, missing or too much, or by two that are swapped.

@@ -25,7 +25,7 @@
 // # Running
 //
 // The tests are long: the build tag nightly runs them, with few of each fault. -repeat tries each fault
-// as often as deploy/README.md reports, and -v logs the recovery times.
+// as often as deploy/cluster.md reports, and -v logs the recovery times.
 //
 // Start reading with TestFaults in faults_test.go.
 package cluster

@@ -16,7 +16,7 @@ import (
 )
 
 // repeat asks for what takes too long even for .ci/run.
-var repeat = flag.Bool("repeat", false, "try each fault as often as deploy/README.md reports")
+var repeat = flag.Bool("repeat", false, "try each fault as often as deploy/cluster.md reports")
 
 // registry is the path of the built program.
 var registry string
