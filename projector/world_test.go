@@ -172,7 +172,7 @@ func (w *world) restart(crash bool) {
 }
 
 // patience bounds a wait, on a busy machine, too.
-const patience = 2 * time.Minute
+const patience = time.Minute
 
 // await waits for a condition.
 func (w *world) await(what string, is func() bool) {
