@@ -9,6 +9,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 )
@@ -45,10 +47,12 @@ func TestDecode(t *testing.T) {
 		}},
 		removedJSON: {ID: "ev-5", Type: events.TypeDonationRemoved, Time: eventstest.Start(), Data: events.DonationRemoval{Revision: 1, DonationID: "d1"}},
 	} {
-		want.Source = "urn:panel"
-		if got, err := events.Decode([]byte(payload)); err != nil || got != want {
-			t.Errorf("%s\n got %#v, %v\nwant %#v", payload, got, err, want)
-		}
+		t.Run(string(want.Type), func(t *testing.T) {
+			want.Source = "urn:panel"
+			got, err := events.Decode([]byte(payload))
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+		})
 	}
 }
 
@@ -462,9 +466,7 @@ func TestIsBinaryMode(t *testing.T) {
 		"both":       {map[string][]string{"ce-specversion": {"1.0"}, "Content-Type": {"Application/CloudEvents+JSON"}}, false},
 		"another":    {map[string][]string{"ce-id": {"1"}}, false},
 	} {
-		if got := events.IsBinaryMode(c.header); got != c.want {
-			t.Errorf("%s: got %v", name, got)
-		}
+		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, events.IsBinaryMode(c.header)) })
 	}
 	checkError(t, events.ErrBinaryMode)
 }

@@ -24,10 +24,12 @@ func TestValidateWhatOnlyGoCanGetWrong(t *testing.T) {
 		"data.list":       func(_ *events.Event, d *events.Entry) { d.List = "" },
 		"data.proofs.id":  func(_ *events.Event, d *events.Entry) { d.Proofs = events.Proofs{ID: "p", Private: true} },
 	} {
-		e, d := eventstest.Listed(entry, 1), entry
-		change(&e, &d)
-		e.Data = d
-		wrongField(t, e, field)
+		t.Run(field, func(t *testing.T) {
+			e, d := eventstest.Listed(entry, 1), entry
+			change(&e, &d)
+			e.Data = d
+			wrongField(t, e, field)
+		})
 	}
 	views := events.Views{Revision: 1, List: events.Legit, EntryID: "e"}
 	for typ, data := range map[events.Type]events.Data{

@@ -120,7 +120,7 @@ func TestStartRefuses(t *testing.T) {
 		{Config{StoreDir: t.TempDir(), ConfigFile: file + ".conf"}, "no such file"},
 		{Config{StoreDir: t.TempDir(), ConfigFile: file}, "defines no users"},
 	} {
-		fails(t, c.cfg, c.problem)
+		t.Run(c.problem, func(t *testing.T) { fails(t, c.cfg, c.problem) })
 	}
 }
 

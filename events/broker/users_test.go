@@ -94,7 +94,9 @@ func TestConfigRefuses(t *testing.T) {
 		if !strings.HasPrefix(setting, "auth") && !strings.HasPrefix(setting, "acc") {
 			text = twoUsers + setting
 		}
-		fails(t, Config{StoreDir: t.TempDir(), Addr: "127.0.0.1:0", ConfigFile: config(t, text)}, problem)
+		t.Run(setting, func(t *testing.T) {
+			fails(t, Config{StoreDir: t.TempDir(), Addr: "127.0.0.1:0", ConfigFile: config(t, text)}, problem)
+		})
 	}
 }
 

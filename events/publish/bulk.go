@@ -97,8 +97,8 @@ func nextBatch(messages []Message) []Message {
 	return messages
 }
 
-// publishBatch publishes a batch, and again if it is not acknowledged: the stream then has the messages
-// that it has stored. The error's index is in the batch.
+// publishBatch publishes a batch, and again if no acknowledgment comes: the second attempt finds the
+// messages that the first has stored. The error's index is in the batch.
 func (p *Publisher) publishBatch(ctx context.Context, batch []Message) (Summary, *MessageError) {
 	for attempt := 1; ; attempt++ {
 		sum, wrong, err := p.tryBatch(ctx, batch)

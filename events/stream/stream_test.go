@@ -13,7 +13,7 @@ import (
 	"example.org/registry/events/stream"
 )
 
-// TestConfig: the stream is as CONTRACT.md#stream has it, as the broker makes it.
+// The broker makes the stream that CONTRACT.md#stream describes.
 func TestConfig(t *testing.T) {
 	js := eventstest.Connect(t, eventstest.Broker(t))
 	id := stream.Identity{Epoch: "E2", Follows: []string{"E1", "E0"}, Demo: true}
