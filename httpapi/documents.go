@@ -15,8 +15,7 @@ import (
 //go:embed openapi.yaml
 var openAPIFile string
 
-// openAPI returns the description of this API. If there is a public address, it is the document's
-// server.
+// openAPI returns the description of this API. If there is a public address, it is the document's server.
 func openAPI(baseURL string) []byte {
 	if baseURL == "" {
 		return []byte(openAPIFile)
@@ -56,8 +55,7 @@ func serveProofs(base string) handler {
 	}
 }
 
-// securityTxtValid is how long security.txt claims to be valid, counted from the request. RFC 9116
-// wants less than a year.
+// securityTxtValid is how long security.txt claims to be valid, counted from the request. RFC 9116 wants less than a year.
 const securityTxtValid = 180 * 24 * time.Hour
 
 // serveSecurityText serves GET /.well-known/security.txt (RFC 9116).
@@ -69,8 +67,7 @@ func serveSecurityText(contact, baseURL string) handler {
 	}
 }
 
-// securityText returns the file's text. Without a contact it names the mailbox that RFC 2142 reserves for
-// this in every domain.
+// securityText returns the file's text. Without a contact it names the mailbox that RFC 2142 reserves for this in every domain.
 func securityText(contact, baseURL string, now time.Time) string {
 	if contact == "" {
 		contact = "mailto:security@localhost"
@@ -87,8 +84,7 @@ func securityText(contact, baseURL string, now time.Time) string {
 	return text
 }
 
-// CheckContact rejects a contact that RFC 9116 does not allow: all but a mailto:, https: or tel: address. "" is
-// valid.
+// CheckContact rejects a contact that RFC 9116 does not allow: all but a mailto:, https: or tel: address. "" is valid.
 func CheckContact(contact string) error {
 	if contact == "" {
 		return nil

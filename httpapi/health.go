@@ -27,8 +27,8 @@ type Readiness struct {
 	AsOf     time.Time // the last moment at which the model is known to be complete
 }
 
-// Health decides whether lists, checks and donations are served. The public and the admin listener
-// share one. It does not change after construction; any goroutine may use it.
+// Health decides whether lists, checks and donations are served. The public and the admin listener share one. It does not change
+// after construction; any goroutine may use it.
 type Health struct {
 	Reader Reader
 	// Readiness is called once per request; it must be as cheap as an atomic load.
@@ -39,9 +39,8 @@ type Health struct {
 	MinEntries int
 }
 
-// View returns the view to serve and its readiness, or the reason why nothing may be served
-// (promise 7, readmodel/doc.go). It reads the readiness before the view, so that AsOf never
-// promises more than the view has.
+// View returns the view to serve and its readiness, or the reason why nothing may be served: unknown is never clean. It reads the
+// readiness before the view, so that AsOf never promises more than the view has.
 func (h *Health) View() (*readmodel.View, Readiness, error) {
 	readiness := h.Readiness()
 	view := h.Reader.View()
