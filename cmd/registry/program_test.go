@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -35,8 +34,6 @@ type program struct {
 	dir, data            string   // data is below dir
 	env                  []string // of the servers, in addition to the test's own
 	flags                []string // of the servers
-
-	beside sync.WaitGroup // commands that background has started
 }
 
 func newProgram(t *testing.T, flags ...string) *program {
@@ -72,10 +69,9 @@ func (p *program) launch(flags ...string) {
 	p.begin(registrytest.Command(self(p.t), append(p.flags, flags...)...))
 }
 
-// begin starts a server by a command that runs it, once no command to the one before it runs any more.
+// begin starts a server by a command that runs it.
 func (p *program) begin(cmd *exec.Cmd) {
 	p.t.Helper()
-	p.beside.Wait()
 	cmd.Dir, cmd.Env = p.dir, append(os.Environ(), p.env...)
 	s, err := registrytest.Start(cmd, filepath.Join(p.dir, "log"), nil)
 	require.NoError(p.t, err)
@@ -114,18 +110,6 @@ func (p *program) try(args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
 	defer cancel()
 	return p.tryWith(ctx, nil, args...)
-}
-
-// background is try beside the test. The command is for the server that runs now, and the next one
-// starts only after the command has ended.
-func (p *program) background(ctx context.Context, args ...string) <-chan error {
-	done := make(chan error, 1)
-	admin := p.AdminAddr()
-	p.beside.Go(func() {
-		_, err := runWith(ctx, admin, nil, args...)
-		done <- err
-	})
-	return done
 }
 
 func (p *program) tryWith(ctx context.Context, stdin io.Reader, args ...string) (string, error) {
@@ -211,12 +195,6 @@ func (p *program) projection() admin.Projection {
 	now, err := p.Projection(context.WithoutCancel(p.t.Context()))
 	require.NoError(p.t, err)
 	return now
-}
-
-// get asks the public listener for a JSON document.
-func (p *program) get(path string, into any) {
-	p.t.Helper()
-	require.NoError(p.t, registrytest.Document(p.t.Context(), registrytest.NewClient(false), p.HTTP+path, into))
 }
 
 // until waits for a condition.

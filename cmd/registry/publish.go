@@ -80,6 +80,7 @@ type publishing struct {
 	pending []line // checked, not sent yet; at most batchLines
 	sum     publish.Summary
 	bad     int
+	future  int    // reports that are dated in the future
 	stopped string // where --max-errors stopped the run
 }
 
@@ -108,6 +109,9 @@ func (p *publishing) publishFiles(ctx context.Context, files []string, stdin io.
 	})
 	group.Go(func() error { return p.publishLines(running, lines) })
 	err := group.Wait()
+	if p.future > 0 {
+		fmt.Fprintf(p.stderr, "warning: dated in the future, and so on top of the newest: %s\n", cli.Count(p.future, "report"))
+	}
 
 	// Of several reasons the first of these is the one that a person can act on.
 	if ctx.Err() != nil {
@@ -160,6 +164,9 @@ func (p *publishing) publishLines(ctx context.Context, lines <-chan line) error 
 			}
 			if l.err == nil {
 				p.pending = append(p.pending, l)
+				if entry, ok := l.message.Event.Data.(events.Entry); ok && entry.ReportedAt.After(time.Now()) {
+					p.future++
+				}
 			} else if err := p.refuseLine(ctx, l, l.err); err != nil {
 				return err
 			}
