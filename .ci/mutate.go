@@ -1,7 +1,7 @@
 // Command mutate tries the mutations of the program that .ci/mutations.txt lists, in a copy of the
-// module, and fails if there is one that no test notices:
+// module, and fails if no test notices one:
 //
-//	go run .ci/mutate.go [WORD…]   those whose text has one of the words; all without words
+//	go run .ci/mutate.go [WORD…]   the mutations with a WORD in their text; without words, all
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 
 const listFile = ".ci/mutations.txt"
 
-// mutation is an edit that breaks the program, and the tests of which at least one must then be red.
+// mutation is an edit that breaks the program, and the tests that must notice: at least one is red.
 type mutation struct {
 	says     string
 	pkg, run string
@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// mutate tries all mutations whose text has one of the words.
+// mutate tries the mutations with a word of words in their text; without words, all.
 func mutate(words []string) error {
 	all, err := readMutations(listFile)
 	if err != nil {
@@ -96,7 +96,7 @@ func (m mutation) try(dir string) string {
 	return "red"
 }
 
-// readMutations reads the list. "= " begins a mutation and says what it is; "red PACKAGE TEST|TEST"
+// readMutations reads the list. "= " begins a mutation with its title; "red PACKAGE TEST|TEST"
 // names the tests; "in FILE" begins an edit, whose lines are the old ones after "-" and the new ones
 // after "+".
 func readMutations(name string) ([]mutation, error) {

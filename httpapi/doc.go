@@ -13,7 +13,7 @@
 //	body.go        JSON of entries, joined
 //	limits.go      memory, turns, rates
 //	listener.go    the server's deadlines, connections
-//	metrics.go     what is counted
+//	metrics.go     the counters
 //
 // The other handlers are in changes.go, ranked.go, donations.go, status.go, avatar.go, documents.go and site.go.
 //

@@ -195,7 +195,7 @@ type Rejection struct {
 	Truncated bool      // the copy was cut at events.MaxRejected
 }
 
-// Of reports whether the event is from a stream, or from an earlier one that it follows.
+// Of reports whether the event is from this stream, or from an earlier stream that it follows.
 func (r *Rejection) Of(id stream.Identity) bool {
 	return slices.ContainsFunc(id.Epochs(), func(epoch string) bool { return subjectToken(epoch) == r.Epoch })
 }

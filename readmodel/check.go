@@ -102,7 +102,7 @@ func (v *View) checkText(ctx context.Context, text string) (CheckResult, error) 
 	return CheckResult{groupRows(results), groupRows(similar), imitated}, nil
 }
 
-// findBest returns the best of the rows that match one of the queries: by rank, newest first within one.
+// findBest returns the best of the rows that match a query: by rank, newest first within one.
 // A rank of noRank is none. Its only error is ctx's.
 func (l *list) findBest(ctx context.Context, queries []textQuery, rank func(*Row) int) ([]*Row, error) {
 	if len(queries) == 0 {
@@ -149,7 +149,7 @@ const (
 	noRank
 )
 
-// matchRank returns how well the row's name or chat id, one of which contains the folded needle, matches it.
+// matchRank returns how well the row matches the folded needle, which its name or chat id contains.
 func (r *Row) matchRank(needle string) int {
 	if r.foldedChat() == needle {
 		return rankIDEqual
@@ -167,8 +167,8 @@ func (r *Row) matchRank(needle string) int {
 	return rankNameContains
 }
 
-// keepNewest inserts r into rows, the newest rows so far in the order newest, if r is one of the
-// newest and not in rows yet.
+// keepNewest inserts r into rows, which holds the newest rows so far in the order newest, if r is new
+// enough and not in rows yet.
 func keepNewest(rows []*Row, r *Row) []*Row {
 	i, found := slices.BinarySearchFunc(rows, r, func(a, b *Row) int {
 		return cmp.Or(cmp.Compare(b.reported, a.reported), cmp.Compare(b.id, a.id))

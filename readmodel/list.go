@@ -10,7 +10,7 @@ import (
 // Sort is the order of a list. The zero value is Newest.
 type Sort uint8
 
-// The orders. Oldest, PopularAsc and AZ ascend; each of the others is the reverse of one of them.
+// The orders. Oldest, PopularAsc and AZ ascend; Newest, Popular and ZA are their reverses.
 const (
 	Newest Sort = iota
 	Oldest

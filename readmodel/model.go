@@ -19,7 +19,7 @@ type Model struct {
 	lackingSubjects map[events.Subject]struct{}
 	bulk            bool
 
-	// Shared. Changes of state and view hold writing: those of the owner, and of the indexer's goroutine.
+	// Shared. The owner and the indexer's goroutine hold writing while they change state and view.
 	writing sync.Mutex
 	indexer indexer
 	view    atomic.Pointer[View]
@@ -183,7 +183,7 @@ func (m *Model) Lack(subjects []events.Subject) {
 	m.markLacking(subjects)
 }
 
-// Rewind sets the checkpoint back, for a stream that has other messages after it than those that were
+// Rewind sets the checkpoint back, for a stream that has other messages after it than the model has
 // read. All states stay; subjects whose state was read after it are lacking until it is read again. The
 // feed has no name until NameFeed. Only the owner may call it, and not in bulk.
 func (m *Model) Rewind(checkpoint uint64) {

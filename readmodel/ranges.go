@@ -30,8 +30,8 @@ const (
 
 	rangeBits  = 12
 	rangeShift = 64 - rangeBits
-	// rangeSuffix is the number of hexadecimal digits on a line of a range, which follow those of
-	// the range.
+	// rangeSuffix is the number of hexadecimal digits on a line of a range. They follow the digits of
+	// the range itself.
 	rangeSuffix = 26
 	minLines    = 32
 )

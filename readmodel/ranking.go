@@ -20,8 +20,8 @@ type RankedQuery struct {
 	Limit  int
 }
 
-// RankedPage is a part of the results of a RankedQuery. Its rows belong to one view. Its counts are
-// those of the index, which may lag: a page may have fewer rows than asked for.
+// RankedPage is a part of the results of a RankedQuery. Its rows belong to one view. Its counts
+// come from the index, which may lag: a page may have fewer rows than asked for.
 type RankedPage struct {
 	Hits        []RankedHit
 	Total       int                  // matching entries on all pages

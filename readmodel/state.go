@@ -9,8 +9,8 @@ import (
 )
 
 // state is the registry at one sequence: the content of a view, and the part of a model that its owner
-// changes. A copy takes no time: it shares all nodes and chunks with the original, which copies the ones
-// that it changes.
+// changes. A copy takes no time: it shares all nodes and chunks with the original, which copies a node
+// or chunk before it changes it.
 type state struct {
 	lists     [events.NumLists]*list
 	donations *btree.Map[string, donation]
@@ -28,7 +28,7 @@ type state struct {
 	epoch    string // the name of the feed
 }
 
-// list is one list: its entries by id, and those that it shows in every order. It stores a view total
+// list is one list: its entries by id, and the shown entries in every order. It stores a view total
 // whether or not the entry is listed (events/CONTRACT.md#data).
 type list struct {
 	entries    *btree.Map[string, entry]

@@ -50,7 +50,7 @@ func (l *list) findText(ctx context.Context, needle string) (bitset, error) {
 	return found, err
 }
 
-// eachMatch calls f with the slots of exactly the rows that match one of the queries. The only error is
+// eachMatch calls f with the slot of each row that matches a query. The only error is
 // ctx's.
 func (l *list) eachMatch(ctx context.Context, queries []textQuery, f func(slot uint32)) error {
 	for i := range l.texts.blocks {
@@ -151,7 +151,7 @@ func (t *textBlocks) finishRebuild(block int, index *textblock.Block) {
 	t.blocks[block] = textBlock{index, later, later}
 }
 
-// find returns the slots of the rows that match one of the queries.
+// find returns the slots of the rows that match a query.
 func (b *textBlock) find(queries []textQuery, rowAt func(slot int) *Row) *textblock.Rows {
 	isMatch := func(slot int) bool {
 		r := rowAt(slot)

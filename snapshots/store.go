@@ -223,7 +223,7 @@ func (s *Store) writeAndErase(write func(*bolt.Tx) error) error {
 }
 
 func writeCommit(tx *bolt.Tx, c Commit) error {
-	// First the lacking states: one that was read again is among c.States, too, and not lacking.
+	// First the lacking states: a state that was read again is among c.States, too, and not lacking.
 	states := tx.Bucket(statesBucket)
 	for _, subject := range c.Lacking {
 		stored := states.Get(keyOf(subject))

@@ -113,7 +113,7 @@ func (p *publishing) publishFiles(ctx context.Context, files []string, stdin io.
 		fmt.Fprintf(p.stderr, "warning: dated in the future, and so on top of the newest: %s\n", cli.Count(p.future, "report"))
 	}
 
-	// Of several reasons the first of these is the one that a person can act on.
+	// Several reasons may hold: return the first that a person can act on.
 	if ctx.Err() != nil {
 		return errors.New("interrupted: publish the same files again to send the rest")
 	}

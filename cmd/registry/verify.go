@@ -33,7 +33,7 @@ func (verifyCmd) Help() string {
 		"since events may arrive meanwhile. Takes as much memory as the server's read model, and changes nothing. Exit status 1 if anything differs."
 }
 
-// Run prints how many states were compared, and those that differ.
+// Run prints the number of compared states, and each state that differs.
 func (c *verifyCmd) Run(p *process) error {
 	nc, js, err := c.Open(p.ctx, "registry verify")
 	if err != nil {

@@ -2,7 +2,7 @@
 // the same key (httpapi/CONTRACT.md#similar). Start with KeysOf.
 //
 // A key is made in five steps: NFKC; drop invisible characters; take the skeleton of UTS #39, which
-// replaces all characters that look alike by one of them; fold case; drop marks. There are two
+// replaces characters that look alike by the same character; fold case; drop marks. There are two
 // keys, because case folding and shapes disagree: a capital I looks like an l and folds to an i.
 // Shape folds after the skeleton, so paypaI becomes paypal. Folded folds before it, so ILONA
 // becomes ilona. Keys are not idempotent: M is m in the key Shape, and m looks like rn.

@@ -75,7 +75,7 @@ func (s *search) appendNear(suggestions []string, word *terms.Token) ([]string, 
 
 func isNumber(word string) bool { return strings.Trim(word, "0123456789") == "" }
 
-// isOneEdit reports whether two words differ in one letter, which one of them may lack, or in the
+// isOneEdit reports whether two words differ in one letter, which may be missing in either, or in the
 // order of two letters.
 func isOneEdit(a, b string) bool {
 	// Compare the parts of the words between their common start and end.

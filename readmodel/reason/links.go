@@ -65,7 +65,7 @@ func schemeAtEnd(b []byte) string {
 
 func isLetter(r rune) bool { return unicode.In(r, unicode.L, unicode.M, unicode.N) }
 
-// The characters that end an address wherever they stand, and those that are no part of its end.
+// enders end an address wherever they stand; trailers do not belong to it at its end.
 const (
 	enders   = "<>\"|`"
 	trailers = ".,:;!?'*_~"

@@ -258,8 +258,8 @@ func isWeak(term string) bool {
 	return term == "mieć" || term == "móc" || term == "chcieć" || term == "musieć"
 }
 
-// termsOf returns the terms of a folded word. If it has marks and is known, it gets the terms of its
-// spelling, else those of all words that are spelled like it apart from marks. If there is no such
+// termsOf returns the terms of a folded word. A known word with marks gets the terms of its
+// spelling, any other the terms of all words that are spelled like it apart from marks. If there is no such
 // word, its stem is guessed.
 func (s *Stemmer) termsOf(folded string) (terms []string) {
 	plain := withoutMarks(folded)

@@ -3,7 +3,7 @@
 //
 // Start reading with Run and server.run in serve.go. At a start come the lock and the listeners, then
 // the broker and the connection to it while the store is loaded, then the projector. At a stop there
-// are no new requests, the running ones end (10 s at most), the projector saves what it has applied,
+// are no new requests, the running ones end (10 s at most), the projector saves all applied events,
 // then connection, broker, store and lock are closed. serveHTTP and project run concurrently, so that
 // requests are answered (with 503) during the load of a large store, and a projector still runs while
 // requests drain.

@@ -119,7 +119,7 @@ func (g *generation) startIndexing() {
 // start can rebuild, and a disk can block forever.
 const indexStopWithin = 5 * time.Second
 
-// stop ends the index, the projector, which saves what it has applied, and the model's goroutine. It
+// stop ends the index, the projector, which saves all applied events, and the model's goroutine. It
 // returns the projector's error.
 func (g *generation) stop(log *slog.Logger) error {
 	defer g.model.Close()
