@@ -261,19 +261,19 @@ func TestHostileTextsStayText(t *testing.T) {
 	for _, name := range []string{
 		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `' autofocus onfocus='x`, "</title></main>", "{{.}}", "\u202egnp.exe", "a\u200bb", "<!--",
 	} {
-		e := person(events.Scammers, "x", name, name, name, true, none, 1)
+		e := person(events.Scammers, "x", "900000000000000001", name, name, true, none, 1)
 		e.ReportID = name
 		w := newWorld(t, full(), e)
 		for _, page := range []string{
-			w.check(t, readmodel.CheckQuery{Search: name}), w.check(t, readmodel.CheckQuery{ID: name}),
-			w.list(t, readmodel.ListQuery{List: events.Scammers, Search: name}), w.list(t, readmodel.ListQuery{List: events.Scammers, ID: name}),
+			w.check(t, readmodel.CheckQuery{Search: name}),
+			w.list(t, readmodel.ListQuery{List: events.Scammers, Search: name}),
 			w.entry(t, events.Scammers, "x"),
 		} {
 			if n := len(elements(t, page, "script")); n != 1 {
 				t.Errorf("%q: %d scripts", name, n)
 			}
-			if n := strings.Count(seen(t, page), name); n < 2 {
-				t.Errorf("%q is shown %d times", name, n)
+			if !strings.Contains(seen(t, page), name) {
+				t.Errorf("%q is not shown", name)
 			}
 			if said := strings.Contains(page, "są niewidoczne znaki"); said != strings.ContainsAny(name, "\u200b\u202e") {
 				t.Errorf("%q: said to have hidden characters: %v", name, said)
