@@ -5,8 +5,11 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"example.org/registry/events"
+	"example.org/registry/readmodel/lookalike"
 )
 
 // CheckQuery looks up a person or a server on all lists at once. ID takes precedence if it is not
@@ -81,7 +84,7 @@ func withoutHandle(text string) string {
 
 func (v *View) checkText(ctx context.Context, text string) (CheckResult, error) {
 	needle := fold(text)
-	similarTo := newSimilarQuery(text, needle)
+	similarTo := similarQuery{needle, lookalike.KeysOf(text)}
 	var results, similar rowsByList
 
 	for i, l := range v.lists {
@@ -102,7 +105,7 @@ func (v *View) checkText(ctx context.Context, text string) (CheckResult, error) 
 	return CheckResult{groupRows(results), groupRows(similar), imitated}, nil
 }
 
-// findBest returns the best of the rows that match a query: by rank, newest first within one.
+// findBest returns the best rows that match a query: by rank, and newest first within a rank.
 // A rank of noRank is none. Its only error is ctx's.
 func (l *list) findBest(ctx context.Context, queries []textQuery, rank func(*Row) int) ([]*Row, error) {
 	if len(queries) == 0 {
@@ -149,7 +152,7 @@ const (
 	noRank
 )
 
-// matchRank returns how well the row matches the folded needle, which its name or chat id contains.
+// matchRank returns how well the row matches the folded needle, which its name or its chat id contains.
 func (r *Row) matchRank(needle string) int {
 	if r.foldedChat() == needle {
 		return rankIDEqual
@@ -167,8 +170,8 @@ func (r *Row) matchRank(needle string) int {
 	return rankNameContains
 }
 
-// keepNewest inserts r into rows, which holds the newest rows so far in the order newest, if r is new
-// enough and not in rows yet.
+// keepNewest inserts r into rows, the newest rows so far and newest first, unless it is in rows or too
+// old.
 func keepNewest(rows []*Row, r *Row) []*Row {
 	i, found := slices.BinarySearchFunc(rows, r, func(a, b *Row) int {
 		return cmp.Or(cmp.Compare(b.reported, a.reported), cmp.Compare(b.id, a.id))
@@ -177,4 +180,86 @@ func keepNewest(rows []*Row, r *Row) []*Row {
 		return rows
 	}
 	return slices.Insert(rows[:min(len(rows), MaxGroup-1)], i, r)
+}
+
+// similarQuery is a check's text, prepared for comparison with names that do not match it literally
+// (httpapi/CONTRACT.md#similar, #imitates).
+type similarQuery struct {
+	needle string // folded
+	keys   lookalike.Keys
+}
+
+// minKeyLen is the minimum number of code points of a key for a similar name.
+const minKeyLen = 3
+
+// textQueries returns the queries for all rows of a list that may be similar or imitated, and a few more.
+// Digits alone are an id, and no name looks like an id.
+func (q *similarQuery) textQueries(list int) (all []textQuery) {
+	if !strings.ContainsFunc(q.needle, func(r rune) bool { return !unicode.IsDigit(r) }) {
+		return nil
+	}
+
+	isTrusted := events.Lists()[list].Trusted()
+	add := func(key string) {
+		if isTrusted && key != "" {
+			all = append(all, textQuery{keyText, "\n" + key + "\n"}) // only equal names are imitated
+		} else if utf8.RuneCountInString(key) >= minKeyLen {
+			all = append(all, textQuery{keyText, key})
+		}
+	}
+
+	add(q.keys.Shape)
+	if q.keys.Folded != q.keys.Shape {
+		add(q.keys.Folded)
+	}
+	return all
+}
+
+// The ranks of a similar name, best first.
+const (
+	similarEqual = iota
+	similarStarts
+	similarContains
+)
+
+// rankName returns how similar the name of r is, or noRank if it is not, or if it matches literally. An
+// entry of legit is imitated, or it is not.
+func (q *similarQuery) rankName(r *Row) int {
+	if r.List().Trusted() {
+		if r.keys.Alike(q.keys) && !strings.Contains(r.folded, q.needle) {
+			return similarEqual
+		}
+		return noRank
+	}
+
+	if strings.Contains(r.names, q.needle) {
+		return noRank
+	}
+
+	rank := min(keyRank(r.keys.Shape, q.keys.Shape), keyRank(r.keys.Folded, q.keys.Folded))
+	if rank != similarEqual && !r.Verified() {
+		return noRank // unverified entries are similar only if a key is equal
+	}
+	return rank
+}
+
+// keyRank compares a key of a name with the same key of a search.
+func keyRank(name, search string) int {
+	n := utf8.RuneCountInString(search)
+	i := strings.Index(name, search)
+	if i < 0 || n < minKeyLen {
+		return noRank
+	}
+	if len(name) == len(search) {
+		return similarEqual
+	}
+
+	// A part of a name is similar if it is at least half of it.
+	if 2*n < utf8.RuneCountInString(name) {
+		return noRank
+	}
+	if i == 0 {
+		return similarStarts
+	}
+	return similarContains
 }

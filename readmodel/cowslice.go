@@ -46,7 +46,7 @@ func (s *cowSlice[T]) set(slot uint32, v T) {
 	s.chunks[n].values[slot%chunkLen] = v
 }
 
-// snapshot returns a copy of the values that never changes. s copies the chunks that it changes
+// copyForView returns a copy of the values that never changes. s copies the chunks that it changes
 // from then on.
 func (s *cowSlice[T]) copyForView() cowSlice[T] {
 	s.generation++

@@ -4,8 +4,8 @@
 //
 // The registry makes eight promises; packages and tests cite them as "promise 4 (readmodel/doc.go)":
 //
-//  1. The read model is a pure function of the greatest state of every subject (events.Compare)
-//     among all states that were read. No clock, I/O or map order matters.
+//  1. The read model is a pure function of the greatest state that was read of every subject
+//     (events.Compare). No clock, I/O or map order matters.
 //  2. A client sees one state: the parts of a response belong together.
 //  3. What is known never goes back. The checkpoint does only where the stream is not as it was read.
 //  4. A snapshot plus a replay of later events gives the state of a replay from the start.

@@ -1,6 +1,7 @@
 package readmodel
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"time"
@@ -15,22 +16,23 @@ type indexer struct {
 	limit  int           // number of marked slots that searches may read
 	forget time.Duration // a text that is gone leaves its block about so much later
 
-	running bool           // a goroutine makes blocks
-	tasks   sync.WaitGroup // that goroutine
-	queue   []blockRef     // blocks that may have a text to forget
-	timer   *time.Timer    // fills queue; nil if nothing has been marked since
-	closed  bool
-	closing chan struct{} // closed with closed
+	running bool            // a goroutine makes blocks
+	tasks   sync.WaitGroup  // that goroutine
+	queue   []blockRef      // blocks that may have a text to forget
+	timer   *time.Timer     // fills queue; nil if nothing has been marked since
+	ctx     context.Context // ends the goroutine
+	end     context.CancelFunc
 }
 
 // blockRef names a block of a list.
 type blockRef struct{ list, block int }
 
 func newIndexer() indexer {
+	ctx, end := context.WithCancel(context.Background())
 	return indexer{
-		limit:   2048,          // which takes 0.3 ms
-		forget:  6 * time.Hour, // deploy/erasing.md promises a day
-		closing: make(chan struct{}),
+		limit:  2048,          // which takes 0.3 ms
+		forget: 6 * time.Hour, // deploy/erasing.md promises a day
+		ctx:    ctx, end: end,
 	}
 }
 
@@ -39,10 +41,7 @@ func newIndexer() indexer {
 func (m *Model) Close() {
 	x := &m.indexer
 	m.writing.Lock()
-	if !x.closed {
-		x.closed = true
-		close(x.closing)
-	}
+	x.end()
 	if x.timer != nil {
 		x.timer.Stop()
 	}
@@ -54,7 +53,7 @@ func (m *Model) Close() {
 // startIndexing has the blocks made that are due. The caller holds m.writing.
 func (m *Model) startIndexing() {
 	x := &m.indexer
-	if x.closed {
+	if x.ctx.Err() != nil {
 		return
 	}
 
@@ -83,6 +82,7 @@ func (m *Model) nextBlock() (next *blockRef, marked int) {
 		}
 	}
 
+	// Texts to forget come first.
 	if len(m.indexer.queue) > 0 {
 		return &m.indexer.queue[0], marked
 	}
@@ -129,7 +129,7 @@ func (m *Model) makeBlocks() {
 		// Take at most a third of a CPU.
 		select {
 		case <-time.After(2 * time.Since(begun)):
-		case <-m.indexer.closing:
+		case <-m.indexer.ctx.Done():
 		}
 	}
 }
@@ -142,7 +142,7 @@ func (m *Model) beginBlock() (ref blockRef, l *list) {
 
 	x := &m.indexer
 	next, _ := m.nextBlock()
-	if next == nil || x.closed || m.bulk {
+	if next == nil || x.ctx.Err() != nil || m.bulk {
 		x.running = false
 		return ref, nil
 	}

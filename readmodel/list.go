@@ -10,7 +10,7 @@ import (
 // Sort is the order of a list. The zero value is Newest.
 type Sort uint8
 
-// The orders. Oldest, PopularAsc and AZ ascend; Newest, Popular and ZA are their reverses.
+// The orders. Oldest, PopularAsc and AZ ascend, and the others are their reverses.
 const (
 	Newest Sort = iota
 	Oldest
@@ -65,20 +65,9 @@ type Page struct {
 	Totals  Totals // matching entries under each status
 }
 
-// Totals is how many entries match under each status. It ignores the status of the query; legit has no
-// Risk.
-type Totals struct{ All, Verified, Risk int }
-
-func (t *Totals) countUnder(s Status) int {
-	switch s {
-	case StatusVerified:
-		return t.Verified
-	case StatusRisk:
-		return t.Risk
-	default:
-		return t.All
-	}
-}
+// Totals is how many entries match under each Status. It ignores the status of the query; legit has none
+// under StatusRisk.
+type Totals [StatusRisk + 1]int
 
 // List returns one page of a list. Its only error is ctx's: a search stops when its client has
 // disconnected.
@@ -92,7 +81,12 @@ func (v *View) List(ctx context.Context, q ListQuery) (p Page, err error) {
 	// Count the rows that match, whatever their filters.
 	counts := &l.counts
 	if q.ID != "" {
-		rows := v.rowsWithID(&q)
+		var rows []*Row
+		for r := range v.chats.find(q.ID) {
+			if r.List() == q.List {
+				rows = append(rows, r)
+			}
+		}
 		counts = countFilters(rows)
 		p.Rows = l.sortedPage(rows, &q)
 	}
@@ -107,22 +101,12 @@ func (v *View) List(ctx context.Context, q ListQuery) (p Page, err error) {
 
 	// Take the page that passes the filters.
 	p.Totals = counts.countTotals(q.Proofs)
-	p.Total = p.Totals.countUnder(q.Status)
+	p.Total = p.Totals[q.Status]
 	if q.ID == "" {
 		p.Rows = l.page(found, p.Total, &q)
 	}
 	p.HasMore = q.Skip+len(p.Rows) < p.Total
 	return p, nil
-}
-
-// rowsWithID returns the rows of q's list with exactly its chat id. There is seldom more than one.
-func (v *View) rowsWithID(q *ListQuery) (rows []*Row) {
-	for r := range v.chats.find(q.ID) {
-		if r.List() == q.List {
-			rows = append(rows, r)
-		}
-	}
-	return rows
 }
 
 // filterCounts counts rows by filterBits: a total under any filter is a sum of some.
@@ -134,12 +118,12 @@ func (c *filterCounts) countTotals(p Proofs) (t Totals) {
 			continue
 		}
 
-		t.All += int(n)
+		status := StatusRisk
 		if filterBits(f)&bitVerified != 0 {
-			t.Verified += int(n)
-		} else {
-			t.Risk += int(n)
+			status = StatusVerified
 		}
+		t[status] += int(n)
+		t[StatusAll] += int(n)
 	}
 	return t
 }
@@ -180,7 +164,7 @@ func (l *list) page(found bitset, total int, q *ListQuery) []*Row {
 // sortCost is how many rows of an order can be passed in the time that it takes to sort one.
 const sortCost = 40
 
-// orderedPage walks q's order to its page.
+// orderedPage walks q's order to its page, which is not empty.
 func (l *list) orderedPage(found bitset, total int, q *ListQuery) []*Row {
 	o, descending := q.Sort.treeOrder()
 	start := 0
@@ -189,10 +173,13 @@ func (l *list) orderedPage(found bitset, total int, q *ListQuery) []*Row {
 		start = q.Skip
 		skip = 0
 	}
+	if descending {
+		start = l.orders[o].Len() - 1 - start
+	}
 
 	size := min(q.Limit, total-q.Skip)
 	rows := make([]*Row, 0, size)
-	eachFrom(l.orders[o], start, descending, func(it item) bool {
+	add := func(it item) bool {
 		if !it.class.matchesFilters(q.Status, q.Proofs) || found != nil && !found.has(it.slot) {
 			return true
 		}
@@ -202,7 +189,14 @@ func (l *list) orderedPage(found bitset, total int, q *ListQuery) []*Row {
 		}
 		rows = append(rows, it.row)
 		return len(rows) < size
-	})
+	}
+
+	first, _ := l.orders[o].GetAt(start)
+	if descending {
+		l.orders[o].Descend(first, add)
+	} else {
+		l.orders[o].Ascend(first, add)
+	}
 	return rows
 }
 

@@ -14,16 +14,15 @@ import (
 // Model is the writer's side of the read model: the state that it changes, and the published view. One
 // goroutine at a time owns it and calls its methods; any goroutine may call View, Await and Close.
 type Model struct {
-	// Owned by the applier, who holds writing where it changes them.
+	// Owned by the applier.
 	state
 	lackingSubjects map[events.Subject]struct{}
 	bulk            bool
 
-	// Shared. The owner and the indexer's goroutine hold writing while they change state and view.
+	// Shared. The owner and the indexer's goroutine hold writing while they change state or view.
 	writing sync.Mutex
 	indexer indexer
 	view    atomic.Pointer[View]
-	waiting atomic.Int64
 	mu      sync.Mutex
 	next    chan struct{} // closed when a view is published; guarded by mu
 }
@@ -124,20 +123,15 @@ func (m *Model) publishView() *View {
 	m.view.Store(v)
 	m.startIndexing()
 
-	if m.waiting.Load() > 0 {
-		m.mu.Lock()
-		close(m.next)
-		m.next = make(chan struct{})
-		m.mu.Unlock()
-	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	close(m.next)
+	m.next = make(chan struct{})
 	return v
 }
 
 // Await returns the first view it sees whose sequence has reached seq, or ctx's error.
 func (m *Model) Await(ctx context.Context, seq uint64) (*View, error) {
-	m.waiting.Add(1)
-	defer m.waiting.Add(-1)
-
 	for {
 		// Take the channel before the view: the next view closes it.
 		m.mu.Lock()
@@ -183,9 +177,9 @@ func (m *Model) Lack(subjects []events.Subject) {
 	m.markLacking(subjects)
 }
 
-// Rewind sets the checkpoint back, for a stream that has other messages after it than the model has
-// read. All states stay; subjects whose state was read after it are lacking until it is read again. The
-// feed has no name until NameFeed. Only the owner may call it, and not in bulk.
+// Rewind sets the checkpoint back, for a stream with other messages after it than the known ones. All
+// states stay; subjects that had their state read after it are lacking until it is read again. The feed
+// has no name until NameFeed. Only the owner may call it, and not in bulk.
 func (m *Model) Rewind(checkpoint uint64) {
 	m.writing.Lock()
 	defer m.writing.Unlock()

@@ -371,12 +371,12 @@ func (p *pair) askTotals(t *rapid.T) {
 	page, err := p.model.View().List(context.Background(), q)
 	require.NoError(t, err)
 	var want Totals
-	for status, n := range []*int{StatusAll: &want.All, StatusVerified: &want.Verified, StatusRisk: &want.Risk} {
+	for status := range want {
 		q.Status = Status(status)
-		*n = p.twin.total(q)
+		want[status] = p.twin.total(q)
 	}
 	if q.List == events.Legit {
-		want.Risk = 0
+		want[StatusRisk] = 0
 	}
 	if page.Totals != want {
 		t.Fatalf("%+v: %+v, want %+v", q, page.Totals, want)
@@ -511,7 +511,7 @@ func TestEveryList(t *testing.T) {
 		}
 		p, err := v.List(t.Context(), ListQuery{List: l, Sort: Popular, Limit: 1})
 		if err != nil || p.Total != 2 || p.Rows[0].ID() != "a" || v.NumEntries(l) != 2 {
-			t.Errorf("%s: %+v, %v", l, p, err)
+			t.Errorf("%s shows %+v, %v; want two entries, a first", l, p, err)
 		}
 		if p, err = v.List(t.Context(), ListQuery{List: l, Search: "secon", Limit: 1}); err != nil || p.Total != 1 {
 			t.Errorf("%s: searched: %+v, %v", l, p, err)
@@ -538,7 +538,7 @@ func TestRecordsStay(t *testing.T) {
 	}
 	for _, v := range []*View{first, second} {
 		if p, _ := v.List(t.Context(), ListQuery{List: events.Scammers, ID: "1", Limit: 1}); p.Total != 1 || p.Rows[0].ID() != "e" {
-			t.Errorf("%+v", p)
+			t.Errorf("id 1 finds %+v, want entry e", p)
 		}
 	}
 }
@@ -626,7 +626,7 @@ func TestAwait(t *testing.T) {
 		go func() {
 			v, err := m.Await(context.Background(), 5)
 			if err != nil {
-				t.Error(err)
+				t.Errorf("Await(5): %v", err)
 			}
 			got <- v.Sequence()
 		}()

@@ -70,24 +70,6 @@ func (o order) sortKey(r *Row, views int64) uint64 {
 	}
 }
 
-// eachFrom calls f with the items of t from position skip on, from the end backwards if descending, until
-// f returns false.
-func eachFrom(t *tree, skip int, descending bool, f func(it item) bool) {
-	if descending {
-		skip = t.Len() - 1 - skip
-	}
-	first, ok := t.GetAt(skip)
-	if !ok {
-		return
-	}
-
-	if descending {
-		t.Descend(first, f)
-	} else {
-		t.Ascend(first, f)
-	}
-}
-
 // rowIndex finds shown rows by hashes. A key has the first bits of a hash, then the list of a row, and
 // then its slot.
 type rowIndex struct{ rows *btree.Map[uint64, *Row] }

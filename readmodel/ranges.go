@@ -30,8 +30,7 @@ const (
 
 	rangeBits  = 12
 	rangeShift = 64 - rangeBits
-	// rangeSuffix is the number of hexadecimal digits on a line of a range. They follow the digits of
-	// the range itself.
+	// rangeSuffix is the number of hexadecimal digits on a line, after the digits of the range.
 	rangeSuffix = 26
 	minLines    = 32
 )
@@ -80,7 +79,7 @@ func (x *Ranges) addCount(key uint64, n int32) {
 	x.changed = true
 }
 
-// snapshot returns a copy for a view.
+// copyForView returns a copy for a view.
 func (x *Ranges) copyForView() Ranges {
 	if x.changed {
 		most := int32(0)
@@ -148,7 +147,7 @@ func (x *Ranges) Append(dst []byte, number int) []byte {
 		lines = append(lines, hex.EncodeToString(hash[:])[:rangeSuffix]+":00\n")
 	}
 
-	slices.Sort(lines)
+	slices.Sort(lines) // so that fillers hide among the others
 	for _, line := range lines {
 		dst = append(dst, line...)
 	}

@@ -31,7 +31,7 @@ func rangeSays(t rapid.TB, v *View, id string) byte {
 		if line[:26] == digits[3:29] {
 			bits, err := strconv.ParseUint(line[27:29], 16, 8)
 			if err != nil {
-				t.Fatalf("%q: %v", line, err)
+				t.Fatalf("the bits of line %q: %v", line, err)
 			}
 			found = byte(bits)
 		}

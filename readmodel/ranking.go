@@ -9,8 +9,8 @@ import (
 // ErrNoRanking means that there is no index to answer a RankedQuery from.
 var ErrNoRanking = errors.New("there is no index of ranked search yet")
 
-// RankedQuery asks for the entries that have every word, in any inflection, best first (httpapi/CONTRACT.md#ranked). The caller has checked the bounds, as for a ListQuery.
-// Package ranked answers it.
+// RankedQuery asks for the entries that have every word, in any inflection, best first
+// (httpapi/CONTRACT.md#ranked). The caller has checked the bounds. Package ranked answers it.
 type RankedQuery struct {
 	Words  string      // as typed
 	List   events.List // "": all
@@ -20,8 +20,8 @@ type RankedQuery struct {
 	Limit  int
 }
 
-// RankedPage is a part of the results of a RankedQuery. Its rows belong to one view. Its counts
-// come from the index, which may lag: a page may have fewer rows than asked for.
+// RankedPage is a part of the results of a RankedQuery. Its rows belong to one view. The index has counted
+// it, and may lag: a page may have fewer rows than asked for.
 type RankedPage struct {
 	Hits        []RankedHit
 	Total       int                  // matching entries on all pages

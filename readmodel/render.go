@@ -56,21 +56,28 @@ func (r *Renderer) renderEntry(e *events.Entry) *Row {
 	html := r.reasons.HTML(e.Reason)
 	name := fold(e.Name)
 	chat := fold(e.ChatID)
+
 	r.key.Reset()
 	collation := r.polish.KeyFromString(&r.key, norm.NFC.String(e.Name)) // canonically equal names tie
 	r.json = appendPublic(r.json[:0], e, html)
+	keys := lookalike.KeysOf(strings.Clone(e.Name)) // they may be the name, which may be a part of a message
 
 	row := &Row{
 		json: string(r.json), collation: string(collation), text: name + "\n" + chat + "\n" + fold(reason.Text(html)),
-		keys: lookalike.KeysOf(e.Name), reported: e.ReportedAt.UnixNano(), chatKey: chatKey(e.ChatID),
+		keys: keys, reported: e.ReportedAt.UnixNano(), chatKey: chatKey(e.ChatID),
 		revision: e.Revision, list: uint8(listIndex(e.List)), filter: filterOf(e),
 	}
+
+	// The short texts are parts of the long ones.
 	row.id = row.json[len(jsonStart):][:len(e.EntryID)]
-	row.chat = row.json[strings.Index(row.json, jsonChat)+len(jsonChat):][:len(e.ChatID)]
 	row.folded = row.text[:len(name)]
 	row.names = row.text[:len(name)+1+len(chat)]
 
-	// Most keys equal the folded name: share its memory.
+	// Most chat ids and keys equal folded texts: share their memory.
+	row.chat = row.foldedChat()
+	if row.chat != e.ChatID {
+		row.chat = strings.Clone(e.ChatID)
+	}
 	if row.keys.Shape == name {
 		row.keys.Shape = row.folded
 	}

@@ -32,7 +32,7 @@ func TestFoldParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := fold(rapid.String().Draw(t, "text"))
 		if strings.Contains(s, "\n") || strings.Contains(s, "  ") {
-			t.Fatalf("%q", s)
+			t.Fatalf("folded text has white space other than single spaces: %q", s)
 		}
 	})
 }

@@ -17,7 +17,7 @@ import (
 // Row is one entry, encoded once per change. It never changes; any goroutine may read it.
 type Row struct {
 	json      string // as lists and checks show it
-	id, chat  string // of json: the entry id, and the chat id
+	id, chat  string // chat: the chat id
 	collation string
 	// text is folded name, chat id and reason, each after a newline but the first. No folded text
 	// has one, so no search matches across two.
@@ -47,7 +47,7 @@ func (r *Row) ID() string { return r.id }
 func (r *Row) ChatID() string { return r.chat }
 
 // Name returns the name of the entry.
-func (r *Row) Name() string { return r.textBetween(`,"name":`, jsonChat) }
+func (r *Row) Name() string { return r.textBetween(`,"name":`, `,"id":`) }
 
 // ReportID returns the number of the report.
 func (r *Row) ReportID() string {
@@ -74,6 +74,7 @@ func unquoteJSON(quoted string) string {
 	if strings.IndexByte(quoted, '\\') < 0 {
 		return quoted[1 : len(quoted)-1]
 	}
+
 	text, _ := jsontext.AppendUnquote(nil, quoted)
 	return string(text)
 }
@@ -121,17 +122,15 @@ type PublicEntry struct {
 // the raw JSON, call JSON. An error means a row that this program did not write.
 func (r *Row) Public() (PublicEntry, error) {
 	p := PublicEntry{PrivateProofs: r.filter&bitPrivate != 0}
+
 	if err := json.Unmarshal([]byte(r.JSON()), &p); err != nil {
 		return p, fmt.Errorf("entry %s: %w", r.ID(), err)
 	}
 	return p, nil
 }
 
-// The parts of the public JSON before the entry id, and before the chat id.
-const (
-	jsonStart = `{"_id":"`
-	jsonChat  = `,"id":"`
-)
+// jsonStart precedes the entry id in the public JSON.
+const jsonStart = `{"_id":"`
 
 // appendPublic appends the seven members of an entry's public JSON, in the order of
 // httpapi/CONTRACT.md#lists.
@@ -188,14 +187,11 @@ func filterOf(e *events.Entry) (f filterBits) {
 
 // matchesFilters reports whether an entry with these bits is shown and passes the filters.
 func (f filterBits) matchesFilters(s Status, p Proofs) bool {
-	return f&bitShown != 0 && f.hasStatus(s) && f.hasProofs(p)
-}
+	isVerified := f&bitVerified != 0
+	if f&bitShown == 0 || s == StatusVerified && !isVerified || s == StatusRisk && isVerified {
+		return false
+	}
 
-func (f filterBits) hasStatus(s Status) bool {
-	return s == StatusAll || (f&bitVerified != 0) == (s == StatusVerified)
-}
-
-func (f filterBits) hasProofs(p Proofs) bool {
 	switch p {
 	case ProofsWith:
 		return f&bitProofs != 0

@@ -164,7 +164,7 @@ func TestImitates(t *testing.T) {
 			t.Errorf("%s: %q imitates %q, want %q", c.what, c.search, got, c.want)
 		}
 		if json := checkJSON(found); strings.Contains(json, `,"imitates":[{"_id":"`) != (c.want != "") {
-			t.Errorf("%s: %s", c.what, json)
+			t.Errorf("%s: imitates is in the JSON: %s", c.what, json)
 		}
 	}
 }

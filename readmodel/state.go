@@ -9,8 +9,7 @@ import (
 )
 
 // state is the registry at one sequence: the content of a view, and the part of a model that its owner
-// changes. A copy takes no time: it shares all nodes and chunks with the original, which copies a node
-// or chunk before it changes it.
+// changes. A copy takes no time: it shares nodes and chunks with the original, which copies what it changes.
 type state struct {
 	lists     [events.NumLists]*list
 	donations *btree.Map[string, donation]
@@ -28,8 +27,8 @@ type state struct {
 	epoch    string // the name of the feed
 }
 
-// list is one list: its entries by id, and the shown entries in every order. It stores a view total
-// whether or not the entry is listed (events/CONTRACT.md#data).
+// list is one list: its entries by id, and the shown ones in every order. It stores a view total whether
+// or not the entry is listed (events/CONTRACT.md#data).
 type list struct {
 	entries    *btree.Map[string, entry]
 	tombstones int // number of removed entries
@@ -153,6 +152,7 @@ func (s *state) setEntry(r *Record) {
 	old, _ := l.entries.Get(r.Subject.ID)
 	updated := entry{row: r.newRow(), sequence: r.Sequence, total: old.total}
 
+	// The slot that unlink frees is the first that link takes.
 	s.unlink(l, old)
 	s.link(l, updated)
 	l.markText(old.row, updated.row)
@@ -174,11 +174,13 @@ func (s *state) link(l *list, e entry) {
 		return
 	}
 
+	// By slot, for searches.
 	r.slot = l.slots.take()
 	l.rows.set(r.slot, r)
 	l.filters.set(r.slot, r.filter)
 	l.views.set(r.slot, e.total.views)
 
+	// In every order, counted and digested.
 	for o, t := range l.orders {
 		t.Set(itemOf(order(o).sortKey(r, e.total.views), r))
 	}
@@ -186,6 +188,7 @@ func (s *state) link(l *list, e entry) {
 	l.shownDigest.Add(r.digest)
 	s.feedDigest.Add(r.feedDigest())
 
+	// By names and chat id.
 	s.names.add(r)
 	s.chats.add(r)
 }
@@ -304,6 +307,7 @@ func (s *state) subjectsAfter(sequence uint64) (all []events.Subject) {
 			return true
 		})
 	}
+
 	s.donations.Scan(func(id string, d donation) bool {
 		if d.sequence > sequence {
 			all = append(all, events.Subject{Kind: events.KindDonation, ID: id})
@@ -313,7 +317,7 @@ func (s *state) subjectsAfter(sequence uint64) (all []events.Subject) {
 	return all
 }
 
-// snapshot returns a copy for a view. last is the view before: it has the lists that have not changed since.
+// copyForView returns a copy for a view. last is the view before: it has the lists that have not changed since.
 func (s *state) copyForView(last *state) state {
 	copied := *s
 	var shown [events.NumLists]Digest
@@ -340,6 +344,7 @@ func (l *list) copyForView(name string) *list {
 	for o, t := range l.orders {
 		copied.orders[o] = t.Copy()
 	}
+
 	copied.rows = l.rows.copyForView()
 	copied.filters = l.filters.copyForView()
 	copied.views = l.views.copyForView()

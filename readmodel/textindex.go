@@ -50,8 +50,7 @@ func (l *list) findText(ctx context.Context, needle string) (bitset, error) {
 	return found, err
 }
 
-// eachMatch calls f with the slot of each row that matches a query. The only error is
-// ctx's.
+// eachMatch calls f with the slots of exactly the rows that match a query. The only error is ctx's.
 func (l *list) eachMatch(ctx context.Context, queries []textQuery, f func(slot uint32)) error {
 	for i := range l.texts.blocks {
 		if ctx.Err() != nil {
@@ -132,7 +131,7 @@ func (t *textBlocks) markSlot(slot uint32) {
 	t.blocks[block].later.add(int(slot) % t.size)
 }
 
-// snapshot returns a copy for a view.
+// copyForView returns a copy for a view.
 func (t *textBlocks) copyForView() textBlocks {
 	for i := range t.blocks {
 		t.blocks[i].marked.shared = true
@@ -158,6 +157,7 @@ func (b *textBlock) find(queries []textQuery, rowAt func(slot int) *Row) *textbl
 		return r != nil && slices.ContainsFunc(queries, func(q textQuery) bool { return q.matchesRow(r) })
 	}
 
+	// Ask the index.
 	found := &textblock.Rows{}
 	if b.index != nil {
 		for _, q := range queries {

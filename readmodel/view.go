@@ -25,7 +25,7 @@ func (v *View) Digest() Digest { return v.digest }
 
 // NumEntries returns how many entries the list shows without a filter.
 func (v *View) NumEntries(l events.List) int {
-	return v.list(l).counts.countTotals(ProofsAll).All
+	return v.list(l).counts.countTotals(ProofsAll)[StatusAll]
 }
 
 // Total returns how many entries all lists show.
@@ -70,7 +70,8 @@ const manyRows = 1000
 func (v *View) ManyWithID(id string) bool {
 	n := 0
 	for range v.chats.find(id) {
-		if n++; n == manyRows {
+		n++
+		if n == manyRows {
 			return true
 		}
 	}

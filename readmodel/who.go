@@ -44,6 +44,7 @@ func (v *View) Who(ctx context.Context, q *Question) (a Answer, err error) {
 		a.IDs = append(a.IDs, found.allRows())
 	}
 
+	// A number is of an entry, or of a report.
 	for _, number := range q.Numbers {
 		var found []*Row
 		for _, l := range events.Lists() {

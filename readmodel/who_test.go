@@ -177,7 +177,7 @@ func TestWhoByNumber(t *testing.T) {
 	require.NoError(t, err)
 	for i, want := range []int{1, 1, 1, 0, 0} {
 		if len(a.Numbers[i]) != want {
-			t.Errorf("%d: %v", i, keysOf(a.Numbers[i]))
+			t.Errorf("number %d finds %v, want %d entries", i, keysOf(a.Numbers[i]), want)
 		}
 	}
 }

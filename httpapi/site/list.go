@@ -112,9 +112,9 @@ func statusTabs(q readmodel.ListQuery, t readmodel.Totals) (all []tab) {
 		all = append(all, tab{text, formatNumber(count), listLink(q), status == chosen})
 	}
 
-	add(readmodel.StatusAll, "Wszystkie", t.All)
-	add(readmodel.StatusVerified, "Lista oszustów", t.Verified)
-	add(readmodel.StatusRisk, "Lista ryzyka", t.Risk)
+	add(readmodel.StatusAll, "Wszystkie", t[readmodel.StatusAll])
+	add(readmodel.StatusVerified, "Lista oszustów", t[readmodel.StatusVerified])
+	add(readmodel.StatusRisk, "Lista ryzyka", t[readmodel.StatusRisk])
 	return all
 }
 

@@ -2,7 +2,7 @@
 // the same key (httpapi/CONTRACT.md#similar). Start with KeysOf.
 //
 // A key is made in five steps: NFKC; drop invisible characters; take the skeleton of UTS #39, which
-// replaces characters that look alike by the same character; fold case; drop marks. There are two
+// replaces characters by their prototypes; fold case; drop marks. There are two
 // keys, because case folding and shapes disagree: a capital I looks like an l and folds to an i.
 // Shape folds after the skeleton, so paypaI becomes paypal. Folded folds before it, so ILONA
 // becomes ilona. Keys are not idempotent: M is m in the key Shape, and m looks like rn.
@@ -25,5 +25,5 @@
 // only resemble each other, as Greek κ; several letters for one, except rn for m, and ligatures; a name
 // that needs one key for one letter and the other for the next, as IG0R for igor.
 //
-// Files: key.go, name.go (forms of names), hidden.go, tables.go.
+// Files: key.go, name.go (forms of names), tables.go.
 package lookalike

@@ -166,7 +166,7 @@ func TestHidden(t *testing.T) {
 		"👩\u200d": true, "\u200d👧": true, "❤️\u200b": true, "👩\u200da": true,
 	} {
 		if got := Hidden(s); got != want {
-			t.Errorf("%+q: %v", s, got)
+			t.Errorf("Hidden(%+q) = %v", s, got)
 		}
 	}
 }

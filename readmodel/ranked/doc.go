@@ -4,7 +4,7 @@
 // A document is an entry that its list shows. Its texts are the terms of package terms, so bleve
 // only splits them at spaces. Its filters are keywords. With every batch the index stores the
 // sequence of the feed that it has reached, so a restart goes on from there, and any lag is safe:
-// a search takes every entry from the current view, and omits an entry that has gone or no longer matches.
+// a search takes every entry from the current view, and omits entries that no longer match.
 //
 // The index is a cache, and nothing in it is repaired. After an error, or if the last process did
 // not close it, or if it is of another feed or format, it is removed and rebuilt. Until then there is

@@ -89,6 +89,7 @@ func newDocument(analyzer *terms.Analyzer, r *readmodel.Row) document {
 		return strings.Join(found, " ")
 	}
 
+	// Verified entries have words to suggest; a chat id is no word.
 	name, reason := r.Text()
 	d := document{List: string(r.List()), Name: analyze(name), Reason: analyze(reason)}
 	if r.Verified() {
@@ -133,10 +134,8 @@ var (
 	errStale = errors.New("it is of another stream or format")
 )
 
-// lockedFor is how long another process may hold an index's lock.
-const lockedFor = 2 * time.Second
-
-func boltSettings() map[string]any { return map[string]any{"bolt_timeout": lockedFor.String()} }
+// boltSettings bounds how long another process may hold an index's lock.
+func boltSettings() map[string]any { return map[string]any{"bolt_timeout": "2s"} }
 
 // createIndex makes an empty index in dir, for the feed of an epoch.
 func createIndex(dir, epoch string) (*index, error) {

@@ -276,7 +276,7 @@ func TestLag(t *testing.T) {
 	p, err := r.engine.Search(t.Context(), r.model.View(), readmodel.RankedQuery{Words: "kowalski", Status: readmodel.StatusVerified, Limit: 20})
 	require.NoError(t, err)
 	if got := ids(p); !slices.Equal(got, []string{"scammers/kept"}) || p.Hits[0].Matches[0].Start != 4 || p.Total != 5 || p.HasMore || p.Sequence != 5 {
-		t.Errorf("%q %+v", got, p)
+		t.Errorf("found %q, want scammers/kept alone, at 4, and the counts of the index: %+v", got, p)
 	}
 }
 
@@ -341,7 +341,7 @@ func TestAnew(t *testing.T) {
 				t.Errorf("kept: %v", kept)
 			}
 			if dirs, err := os.ReadDir(r.engine.indexDir()); err != nil || len(dirs) != 1 {
-				t.Errorf("%v, %v", dirs, err)
+				t.Errorf("directories %v, %v; want one", dirs, err)
 			}
 		})
 	}
@@ -356,7 +356,7 @@ func TestStreamIsReadAgain(t *testing.T) {
 	r.start()
 	defer r.stop()
 	if _, err := r.engine.Search(t.Context(), r.model.View(), readmodel.RankedQuery{Words: "konto", Limit: 1}); err != readmodel.ErrNoRanking {
-		t.Errorf("%v", err)
+		t.Errorf("a search before there is an index: %v, want ErrNoRanking", err)
 	}
 	r.model.NameFeed("epoch")
 	r.search(readmodel.RankedQuery{Words: "konto"})
@@ -408,7 +408,7 @@ func TestDeadline(t *testing.T) {
 	cancel()
 	for _, words := range []string{"konto", "kontp"} {
 		if _, err := r.engine.Search(ctx, r.model.View(), readmodel.RankedQuery{Words: words, Limit: 1}); err != context.Canceled {
-			t.Errorf("%s: %v", words, err)
+			t.Errorf("search of %s with a canceled context: %v", words, err)
 		}
 	}
 }

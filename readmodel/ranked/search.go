@@ -86,6 +86,7 @@ func (s *search) findPage() (page readmodel.RankedPage, err error) {
 		if err != nil {
 			return page, err
 		}
+
 		page.Facets[i] = n
 		if s.query.List == "" || s.query.List == l {
 			page.Total += n
@@ -197,6 +198,7 @@ func (s *search) matchRow(r *readmodel.Row) (matches []readmodel.Match, ok bool)
 		}
 	}
 
+	// The chat id counts as well, and is shown apart.
 	name, reason := r.Text()
 	find(readmodel.InName, name)
 	find(readmodel.InReason, reason)

@@ -75,8 +75,8 @@ func (s *search) appendNear(suggestions []string, word *terms.Token) ([]string, 
 
 func isNumber(word string) bool { return strings.Trim(word, "0123456789") == "" }
 
-// isOneEdit reports whether two words differ in one letter, which may be missing in either, or in the
-// order of two letters.
+// isOneEdit reports whether one word becomes the other by changing, adding or dropping a letter, or by
+// swapping two.
 func isOneEdit(a, b string) bool {
 	// Compare the parts of the words between their common start and end.
 	x, y := []rune(a), []rune(b)

@@ -46,7 +46,7 @@ func holdTime(t *testing.T, r *Renderer, reason string) {
 			return
 		}
 	}
-	t.Errorf("%v: %.20q…%.20q", least, reason, reason[len(reason)-20:])
+	t.Errorf("%v of CPU time, want at most %v: %.20q…%.20q", least, maxTime, reason, reason[len(reason)-20:])
 }
 
 func knownHostiles() []string {

@@ -48,6 +48,7 @@ func (addresses) Parse(parent ast.Node, block text.Reader, _ parser.Context) ast
 	if before.Segment.IsEmpty() {
 		parent.RemoveChild(parent, before)
 	}
+
 	length := lengthOfAddress(line)
 	block.Advance(length)
 	return ast.NewAutoLink(ast.AutoLinkURL, ast.NewTextSegment(text.NewSegment(start, segment.Start+length)))
@@ -65,7 +66,7 @@ func schemeAtEnd(b []byte) string {
 
 func isLetter(r rune) bool { return unicode.In(r, unicode.L, unicode.M, unicode.N) }
 
-// enders end an address wherever they stand; trailers do not belong to it at its end.
+// The characters that end an address, and the characters that an address does not end with.
 const (
 	enders   = "<>\"|`"
 	trailers = ".,:;!?'*_~"
@@ -93,6 +94,8 @@ func lengthOfAddress(line []byte) (length int) {
 		if unicode.IsSpace(r) || strings.ContainsRune(enders, r) {
 			break
 		}
+
+		// A bracket that was not opened in it ends it, too.
 		if i := strings.IndexRune("([{", r); i >= 0 {
 			opened = append(opened, rune(")]}"[i]))
 		} else if strings.ContainsRune(")]}", r) {
@@ -138,6 +141,7 @@ func renderLink(w util.BufWriter, source []byte, node ast.Node, entering bool) (
 	if entering {
 		return ast.WalkContinue, nil
 	}
+
 	if node.FirstChild() != nil {
 		_ = w.WriteByte(' ')
 	}
@@ -174,6 +178,7 @@ func renderAutoLink(w util.BufWriter, source []byte, node ast.Node, entering boo
 // writeAddress writes an address, as a link if it may be one.
 func writeAddress(w util.BufWriter, address string) {
 	shown := string(util.EscapeHTML([]byte(address)))
+
 	if isLinked(address) {
 		target := util.EscapeHTML(util.URLEscape([]byte(address), false))
 		shown = `<a href="` + string(target) + `" rel="` + rel + `">` + shown + "</a>"
@@ -201,6 +206,8 @@ func resolve(b []byte) string {
 	if !bytes.ContainsAny(b, "\\&") {
 		return dropMarks(string(b))
 	}
+
+	// goldmark resolves them, and escapes its output as HTML.
 	var out bytes.Buffer
 	w := bufio.NewWriter(&out)
 	html.DefaultWriter.Write(w, b)

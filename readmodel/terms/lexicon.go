@@ -82,6 +82,7 @@ func (l *lexicon) appendPaths(dst []string, key []byte, n, state int) []string {
 		return dst
 	}
 
+	// Take each spelling of the letter.
 	letter := key[n]
 	for _, spelled := range []byte(string(letter) + withMarks(letter)) {
 		if next := l.forms.Accept(state, spelled); l.forms.CanMatch(next) {
@@ -89,6 +90,7 @@ func (l *lexicon) appendPaths(dst []string, key []byte, n, state int) []string {
 			dst = l.appendPaths(dst, key, n+1, next)
 		}
 	}
+
 	key[n] = letter
 	return dst
 }

@@ -53,11 +53,13 @@ func New() *Stemmer {
 		}
 	}
 
+	// Words without marks are found by the forms that have some.
 	for _, form := range slices.Sorted(maps.Keys(s.table)) {
 		if plain := withoutMarks(form); plain != form {
 			s.marked[plain] = append(s.marked[plain], form)
 		}
 	}
+
 	for words := range lines(stopFile) {
 		for _, word := range words {
 			s.stop[word] = struct{}{}
@@ -258,9 +260,9 @@ func isWeak(term string) bool {
 	return term == "mieć" || term == "móc" || term == "chcieć" || term == "musieć"
 }
 
-// termsOf returns the terms of a folded word. A known word with marks gets the terms of its
-// spelling, any other the terms of all words that are spelled like it apart from marks. If there is no such
-// word, its stem is guessed.
+// termsOf returns the terms of a folded word. If it has marks and is known, it gets the terms of its
+// spelling, else the terms of all words that differ from it in marks alone. If there is no such word,
+// its stem is guessed.
 func (s *Stemmer) termsOf(folded string) (terms []string) {
 	plain := withoutMarks(folded)
 	if plain != folded {
@@ -269,6 +271,7 @@ func (s *Stemmer) termsOf(folded string) (terms []string) {
 		}
 	}
 
+	// It may be any word that has marks where it has none.
 	for _, word := range s.lexicon.appendSpellings(slices.Clone(s.marked[plain]), plain) {
 		terms = s.appendKnown(terms, word)
 	}

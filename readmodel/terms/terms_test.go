@@ -212,7 +212,7 @@ func FuzzTokens(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, token := range a.Tokens(nil, text) {
 			if token.Start < 0 || token.End <= token.Start {
-				t.Errorf("%q: %+v", text, token)
+				t.Errorf("%q has a token of no place: %+v", text, token)
 			}
 		}
 	})

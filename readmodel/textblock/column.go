@@ -42,6 +42,7 @@ func (c *column) find(piece []byte, f func(n int)) {
 		if i < 0 {
 			return
 		}
+
 		inside := uint32(pos + i + len(piece) - 1) // of the text, also if piece begins with a line feed
 		if len(piece) > 1 && piece[len(piece)-1] == '\n' {
 			inside--
@@ -100,6 +101,7 @@ func (s *sieve) mayHold(piece []byte) bool {
 			return false
 		}
 	}
+
 	for i := range max(0, len(piece)-window+1) {
 		if bit := windowBit(piece[i:]); s.bits[bit/64]>>(bit%64)&1 == 0 {
 			return false
