@@ -287,6 +287,13 @@ func TestHostileTextsStayText(t *testing.T) {
 	}
 }
 
+// The menu says which page this is.
+func TestMenu(t *testing.T) {
+	page := newWorld(t, full()).list(t, readmodel.ListQuery{List: events.Servers})
+	require.Equal(t, 1, strings.Count(page, `aria-current="page"`))
+	require.Contains(t, page, `<a href="/servers" aria-current="page">`)
+}
+
 // Excerpts are text on one line, of a bounded length.
 func TestExcerpts(t *testing.T) {
 	for reason, want := range map[string]string{
