@@ -473,11 +473,7 @@ func (p *Projector) runUpkeep(ctx context.Context) {
 	if p.phase != caughtUp || p.projection.reading {
 		return
 	}
-	if err := p.upkeep.begin(p.projection.meta.Erased); err != nil {
-		p.log.Warn("removals cannot be looked for in the store; trying again", "error", err)
-	}
-
-	p.counts.PutBack += p.upkeep.run(ctx, !p.projection.meta.Rewound)
+	p.counts.PutBack += p.upkeep.run(ctx, p.projection.meta.Erased, !p.projection.meta.Rewound)
 
 	// The next start need not look at these removals again.
 	saved := p.Progress().Saved

@@ -46,13 +46,9 @@ func newUpkeep(cfg Config, problems *tracker) *upkeep {
 	}
 }
 
-// begin looks in the store for removals after a sequence, behind which an earlier process, or another
+// findRemovals looks in the store for removals after a sequence, behind which an earlier process, or another
 // server, may not have purged.
-func (u *upkeep) begin(erased uint64) error {
-	if u.isActive || !u.cfg.MayWrite() {
-		return nil
-	}
-
+func (u *upkeep) findRemovals(erased uint64) {
 	err := u.cfg.Store.Each(nil, func(state snapshots.State) error {
 		isRemoval := bytes.Contains(state.Line, []byte(events.TypeDelisted)) || bytes.Contains(state.Line, []byte(events.TypeDonationRemoved))
 		if state.Sequence <= erased || !isRemoval {
@@ -64,7 +60,9 @@ func (u *upkeep) begin(erased uint64) error {
 		return nil
 	})
 	u.isActive = err == nil
-	return err
+	if err != nil {
+		u.cfg.Logger.Warn("removals cannot be looked for in the store; trying again", "error", err)
+	}
 }
 
 // add adds the work that follows from a saved commit.
@@ -81,11 +79,16 @@ func (u *upkeep) forget() {
 	clear(u.displaced)
 }
 
-// run does some of the work, and returns how many states it has published again.
-func (u *upkeep) run(ctx context.Context, mayRestore bool) (restored uint64) {
+// run does some of the work, and returns how many states it has published again. Of the removals in the
+// store, those after the sequence erased may need a purge.
+func (u *upkeep) run(ctx context.Context, erased uint64, mayRestore bool) (restored uint64) {
 	if !u.cfg.MayWrite() { // another server does it
 		u.isActive = false
 		u.forget()
+		return 0
+	}
+	if !u.isActive {
+		u.findRemovals(erased)
 	}
 
 	if time.Now().Before(u.notBefore) {

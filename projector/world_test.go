@@ -388,6 +388,17 @@ func (w *world) knowsMore() bool {
 	return p.Unpublished > 0 || p.Rewound
 }
 
+// streamLacks reports whether the stream lacks a subject, as the command verify does: a server does not notice
+// that while as many other subjects hold only broken events.
+func (w *world) streamLacks() bool {
+	for k := range w.truth {
+		if _, err := w.stream().LastMessage(w.Context(), k.String()); errors.Is(err, stream.ErrNoMessage) {
+			return true
+		}
+	}
+	return false
+}
+
 // rebuild replaces the server by one that has read the stream alone.
 func (w *world) rebuild() error {
 	if err := w.server.CheckRebuild(); err != nil {
@@ -506,7 +517,7 @@ func (w *world) stepSnapshot() {
 
 func (w *world) stepNewDisk() {
 	w.settle(w.server)
-	if w.knowsMore() {
+	if w.knowsMore() || w.streamLacks() {
 		w.recover(w.server)
 	}
 	w.stop(w.server, false)
