@@ -176,3 +176,12 @@ func TestMarkdownFiles(t *testing.T) {
 		require.ErrorContains(t, err, problem, "%.20q", text)
 	}
 }
+
+// TestTrustedProxyIsAnAddressOrARange: an operator with a single proxy names its address.
+func TestTrustedProxyIsAnAddressOrARange(t *testing.T) {
+	for text, want := range map[string]string{"10.0.0.1": "10.0.0.1/32", "2001:db8::1": "2001:db8::1/128", "10.0.0.0/8": "10.0.0.0/8"} {
+		var n network
+		require.NoError(t, n.UnmarshalText([]byte(text)), text)
+		require.Equal(t, want, prefixes([]network{n})[0].String())
+	}
+}
