@@ -60,6 +60,7 @@ func mutate(words []string) error {
 		}
 		fmt.Printf("%-8s %s (%s)\n", result, m.says, m.run)
 	}
+
 	if unnoticed > 0 {
 		return fmt.Errorf("%d mutations that no test notices, or that do not fit the program", unnoticed)
 	}
@@ -87,6 +88,7 @@ func (m mutation) try(dir string) string {
 		c.Dir = dir
 		c.Env = append(os.Environ(), "RAPID_SEED=1", "RAPID_NOFAILFILE=true", "RAPID_SHRINKTIME=1s")
 	}
+
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Sprintf("does not build: %s", out)
 	}
@@ -136,6 +138,7 @@ func (m *mutation) addLine(line string) bool {
 	if len(m.edits) == 0 {
 		return false
 	}
+
 	e := &m.edits[len(m.edits)-1]
 	switch line[0] {
 	case '-':

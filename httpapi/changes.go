@@ -34,6 +34,7 @@ func serveFeed(x *exchange) error {
 	if err != nil {
 		return err
 	}
+
 	if view.Epoch() == "" {
 		return errNotReached
 	}

@@ -54,6 +54,7 @@ func (m *metrics) register(reg prometheus.Registerer, p *Public) {
 	gauge := func(name, help string, value func() int64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value()) })
 	}
+
 	reg.MustRegister(m.requests, m.seconds, m.verdicts, m.feedPages, m.refused,
 		gauge("registry_ready", "1 while lists, checks and donations are answered, else they are 503.", p.health.ready),
 		gauge("registry_feed_waiting", "Requests that wait for a change of the feed.", p.polls.waiting.taken),

@@ -111,6 +111,7 @@ func NewPublic(cfg Config) (*Public, error) {
 		rankedIndex:     cfg.Ranked,
 		sitePaths:       map[string]bool{},
 	}
+
 	if p.rankedIndex == nil {
 		p.rankedIndex = func() RankedIndex { return nil }
 	}

@@ -63,6 +63,7 @@ func databaseCheck(ask func(context.Context) error, health *Health) func(context
 	if ask == nil {
 		return nil
 	}
+
 	return func(ctx context.Context) error {
 		_, readiness, err := health.View()
 		if err != nil {

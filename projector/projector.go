@@ -505,6 +505,7 @@ func (p *Projector) saveWhileWaiting(ctx context.Context, wait time.Duration) {
 	for {
 		p.serveSaved(false)
 		p.saver.startIfDue(&p.projection)
+
 		select {
 		case err := <-p.saver.results:
 			p.finishCommit(err)

@@ -117,6 +117,7 @@ func trySwap(old, fresh *Projector, swap func() error) (swapped bool, err error)
 func checkKnown(store Store, model *readmodel.Model) error {
 	missing := 0
 	first := ""
+
 	err := store.Each(nil, func(state snapshots.State) error {
 		e, err := events.Decode(state.Line)
 		if err != nil {
@@ -128,6 +129,7 @@ func checkKnown(store Store, model *readmodel.Model) error {
 		}
 		return nil
 	})
+
 	if err == nil && missing > 0 {
 		return fmt.Errorf("%w: %d, such as the state of %s", ErrKnowsMore, missing, first)
 	}
@@ -141,6 +143,7 @@ func awaitCaughtUp(ctx context.Context, p *Projector, progress func(done, total 
 		if progress != nil && now.Total > 0 {
 			progress(now.Done, now.Total)
 		}
+
 		if now.CaughtUp {
 			return nil
 		}

@@ -29,6 +29,7 @@ func (k *Known) Add(from io.Reader) error {
 	if k.States == nil {
 		k.States = map[events.Subject]events.Data{}
 	}
+
 	return snapshots.Read(from, func(h snapshots.Header) error {
 		k.Sources = append(k.Sources, h.Identity)
 		return nil

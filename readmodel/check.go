@@ -161,6 +161,7 @@ func (r *Row) matchRank(needle string) int {
 	if i < 0 {
 		return rankIDContains
 	}
+
 	if len(r.folded) == len(needle) {
 		return rankNameEqual
 	}

@@ -107,6 +107,7 @@ func (m *Model) forgetTexts() {
 			}
 		}
 	}
+
 	if !m.bulk {
 		m.startIndexing()
 	}

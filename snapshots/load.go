@@ -95,6 +95,7 @@ func decodeStates(batch []pair, records []readmodel.Record) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", maskKey(stored.key), err)
 		}
+
 		e, err := events.Decode(state.Line)
 		if err != nil {
 			return fmt.Errorf("%s: %w", maskKey(stored.key), err)

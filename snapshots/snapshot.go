@@ -63,6 +63,7 @@ func IsFrame(line []byte) bool {
 // Write writes a snapshot of the store. It calls begin, if it is not nil, before the first byte.
 func Write(ctx context.Context, s *Store, to io.Writer, begin func(Header)) (h Header, err error) {
 	h.Time = time.Now().UTC().Truncate(time.Millisecond)
+
 	var w *Writer
 	err = s.Each(func(m Meta, count int) error {
 		h.Meta, h.Count = m, count
@@ -172,6 +173,7 @@ func Read(from io.Reader, begin func(Header) error, visit func(sequence uint64, 
 	if err == nil && r.phase == beforeFirst {
 		return errNoSnapshot
 	}
+
 	if err == nil && r.phase != afterLast {
 		return ErrIncomplete
 	}

@@ -107,6 +107,7 @@ func (p *publishing) publishFiles(ctx context.Context, files []string, stdin io.
 		}
 		return nil
 	})
+
 	group.Go(func() error { return p.publishLines(running, lines) })
 	err := group.Wait()
 	if p.future > 0 {

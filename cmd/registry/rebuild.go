@@ -33,6 +33,7 @@ func (c *rebuildCmd) Run(p *process) error {
 		defer done()
 		return c.AskJSON(p.ctx, http.MethodPost, "/rebuild", &rebuilt)
 	})
+
 	group.Go(func() error {
 		c.showProgress(ctx, p.stderr)
 		return nil

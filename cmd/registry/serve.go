@@ -88,6 +88,7 @@ func (c *serveCmd) Run(p *process) error {
 			flags.DataDir = "data-demo"
 		}
 	}
+
 	return serve.Run(p.ctx, serve.Config{
 		Flags:        flags,
 		Public:       public,
@@ -223,6 +224,7 @@ func (c *serveCmd) checkFlags() error {
 			return cli.Usagef("--%s: must be %s", bound.flag, bound.need)
 		}
 	}
+
 	if !c.AdminAddr.IsLoopback() && c.AdminTokenFile == "" {
 		return cli.Usagef("--admin-addr: %s is reachable from other machines and needs --admin-token-file", c.AdminAddr)
 	}
@@ -275,6 +277,7 @@ func (c *serveCmd) checkEmbedded() error {
 	if c.EmbeddedNATSAddr == "-" {
 		return nil
 	}
+
 	var addr cli.Address
 	if err := addr.UnmarshalText([]byte(c.EmbeddedNATSAddr)); err != nil {
 		return cli.Usagef("--embedded-nats-addr: %w", err)

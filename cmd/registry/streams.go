@@ -54,6 +54,7 @@ func (c *streamsCreateCmd) Run(p *process) error {
 			return err
 		}
 	}
+
 	rejected := stream.RejectedConfig(c.StreamReplicas)
 	for _, s := range []struct {
 		name, stream string

@@ -122,6 +122,7 @@ func (c *verifyCmd) compareWithReplay(p *process, js jetstream.JetStream) (found
 		}
 		return err
 	})
+
 	for subject := range server {
 		found.differ[subject] = unpublished
 	}

@@ -61,6 +61,7 @@ func makeOptions(cfg Config) (*server.Options, nats.Option, error) {
 	if opts.MaxConn == 0 {
 		opts.MaxConn = cfg.MaxConnections
 	}
+
 	opts.ServerName = serverName
 	opts.NoSigs = true
 	opts.NoLog = true

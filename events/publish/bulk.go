@@ -131,12 +131,14 @@ func (p *Publisher) tryBatch(ctx context.Context, batch []Message) (sum Summary,
 		if err != nil {
 			return Summary{}, nil, err
 		}
+
 		found := last[msg.Subject]
 		order, err := p.compareStates(batch[i].Event.Data, found.data)
 		if err != nil {
 			wrong = &MessageError{i, err}
 			break
 		}
+
 		switch order {
 		case newer:
 			send = append(send, msg)
@@ -204,6 +206,7 @@ func (p *Publisher) dropUnsent(ctx context.Context, subjects map[string]struct{}
 			p.sent = map[string]struct{}{}
 		}
 	}
+
 	if p.sent == nil {
 		return nil
 	}

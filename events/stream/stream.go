@@ -152,6 +152,7 @@ func parseMessage(reply []byte) (Message, error) {
 	if err := json.Unmarshal(reply, &r); err != nil {
 		return Message{}, err
 	}
+
 	if r.Error != nil && r.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound {
 		return Message{}, ErrNoMessage
 	}

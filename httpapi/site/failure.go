@@ -41,6 +41,7 @@ func (f Failed) page() (page, error) {
 		v.Words = isWrongText && f.Param == "q"
 		v.Asked = strings.ToValidUTF8(strings.ReplaceAll(f.Search, "\x00", ""), "")
 	}
+
 	if mayPass {
 		v.Again = f.Path
 		if f.Query != "" {

@@ -63,6 +63,7 @@ func describeAccused(byID bool, rows []*readmodel.Row) string {
 	if byID {
 		return g.sayListed(areServers)
 	}
+
 	if len(rows) > 1 {
 		return g.call + "Na " + g.onList + " są wpisy o tej nazwie"
 	}

@@ -123,6 +123,7 @@ func newAvatars(ctx context.Context, cfg Config, client *client) *avatars {
 		logger:  cfg.Logger,
 		logged:  rate.Sometimes{Interval: 10 * time.Second}, // the platform's state matters, not every picture
 	}
+
 	if cfg.Avatars.API != "" {
 		a.platform = &platform{
 			api: strings.TrimRight(cfg.Avatars.API, "/"), cdn: strings.TrimRight(cfg.Avatars.CDN, "/"), token: cfg.Avatars.Token, client: client,

@@ -52,6 +52,7 @@ func newStatus(ctx context.Context, cfg Config, client *client) *status {
 	newProbe := func(id string, call func(ctx context.Context) error) *probe {
 		return &probe{id: id, call: call, metrics: client.metrics, logger: cfg.Logger}
 	}
+
 	s := &status{ctx: ctx, probes: []*probe{newProbe(upstreamDatabase, cfg.Status.Database)}}
 	for _, c := range []struct{ id, address string }{
 		{upstreamGuard, cfg.Status.Guard}, {upstreamChat, cfg.Status.Chat}, {upstreamCoin, cfg.Status.Coin},

@@ -287,12 +287,14 @@ func (s *sentence) end() coreEnd { return coreEnd{len(s.cores.Shape), len(s.core
 func (s *sentence) runs(least int) iter.Seq[run] {
 	return func(yield func(run) bool) {
 		begins := append(s.begins, s.end())
+
 		for n := len(s.words); n >= least; n-- {
 			for from := range len(s.words) - n + 1 {
 				to := from + n
 				if n > maxWords && from > 0 && to < len(s.words) && !s.areLines(from, to) {
 					continue
 				}
+
 				core := lookalike.Keys{
 					Shape:  s.cores.Shape[begins[from].shape:begins[to].shape],
 					Folded: s.cores.Folded[begins[from].folded:begins[to].folded],

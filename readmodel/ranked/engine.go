@@ -140,6 +140,7 @@ func (e *Engine) updateIndex(ctx context.Context, m *readmodel.Model, x *index) 
 			return nil, err
 		}
 	}
+
 	analyzer := e.stemmer.Analyzer()
 	if err := x.followFeed(ctx, analyzer, v); err != nil {
 		return x, err

@@ -65,6 +65,7 @@ func newMapping() (mapping.IndexMapping, error) {
 		f.DocValues = false
 		return f
 	}
+
 	entry := bleve.NewDocumentStaticMapping()
 	for _, name := range []string{"Name", "ID", "Reason"} {
 		entry.AddFieldMappingsAt(name, newField(analyzer, true))

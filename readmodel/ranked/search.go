@@ -103,6 +103,7 @@ func (s *search) findPage() (page readmodel.RankedPage, err error) {
 	if err != nil {
 		return page, err
 	}
+
 	for _, hit := range found.Hits {
 		row := rowOf(s.view, hit.ID)
 		if row == nil {

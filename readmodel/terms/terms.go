@@ -47,6 +47,7 @@ func New() *Stemmer {
 			}
 		}
 	}
+
 	for words := range lines(wordsFile) {
 		if words[0] != "=" {
 			s.declareTerm(words[0], words[1:])

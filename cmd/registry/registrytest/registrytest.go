@@ -164,6 +164,7 @@ func (s *Server) readLine(text []byte) {
 		s.HTTP = "http://" + line.HTTP
 		s.Admin = "http://" + line.Admin
 	}
+
 	if line.NATS != "" {
 		s.NATS = line.NATS
 	}

@@ -166,6 +166,7 @@ func (f NATSFlags) Options(name string) []nats.Option {
 	if f.NATSCreds != "" {
 		opts = append(opts, readCredentials(f.NATSCreds))
 	}
+
 	if f.NATSInbox != "" {
 		opts = append(opts, nats.CustomInboxPrefix(f.NATSInbox))
 	}

@@ -58,6 +58,7 @@ func moveEvent(e events.Event, d time.Duration) events.Event {
 		data.UpdatedAt = data.UpdatedAt.Add(d)
 		e.Data = data
 	}
+
 	e.Data = events.Revised(e.Data, events.Revision(e.Data)+d.Milliseconds())
 	e.ID = events.StateID(e.Data)
 	if !e.Time.IsZero() {

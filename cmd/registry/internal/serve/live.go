@@ -183,6 +183,7 @@ func (l *live) checkDatabase(ctx context.Context) error {
 		}
 		return nil
 	})
+
 	group.Go(func() error {
 		if _, err := events.Info(ctx); err != nil {
 			return fmt.Errorf("stream %s: %w", events.Name, err)

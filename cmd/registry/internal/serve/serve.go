@@ -115,6 +115,7 @@ func (s *server) run(ctx context.Context) error {
 		}
 		return err
 	})
+
 	group.Go(func() error {
 		select {
 		case <-s.listening:
