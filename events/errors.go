@@ -42,8 +42,9 @@ var ErrBinaryMode = newError("event", "CloudEvents in binary mode (ce- headers) 
 func IsBinaryMode(header map[string][]string) bool {
 	for name := range header {
 		if strings.EqualFold(name, "ce-specversion") {
-			content := header[HeaderContent]
-			return len(content) == 0 || !strings.HasPrefix(strings.ToLower(content[0]), "application/cloudevents")
+			media := header[HeaderContent]
+			isStructured := len(media) > 0 && strings.HasPrefix(strings.ToLower(media[0]), "application/cloudevents")
+			return !isStructured
 		}
 	}
 	return false

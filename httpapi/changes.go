@@ -163,8 +163,8 @@ func newFeedState(view *readmodel.View) *feedState {
 }
 
 const (
-	// pacePerPoll times the number of polls is the least time between two changes that they are told of. It bounds the CPU
-	// time of telling them at any rate of changes (deploy/capacity.md).
+	// pacePerPoll times the number of waiting polls is the least time between two wakings of all polls. It bounds the CPU
+	// time of waking them, whatever the rate of changes (deploy/capacity.md).
 	pacePerPoll = 25 * time.Microsecond
 	// minPace bounds the cost of watching without polls.
 	minPace = time.Millisecond

@@ -147,8 +147,8 @@ func (p *Public) Close() {
 // ConnectionRefused counts a connection that was closed (LimitConnections).
 func (p *Public) ConnectionRefused() { p.metrics.refused.Inc() }
 
-// addRoutes makes the routing table. Everything is GET, and outside /api/ also HEAD: gin passes any other method on a path of
-// the table to NoMethod, with Allow, and every other path to NoRoute.
+// addRoutes makes the routing table. Everything is GET, and outside /api/ also HEAD. A request with another method goes to
+// NoMethod, with Allow; one for a path that the table lacks goes to NoRoute.
 func (p *Public) addRoutes(cfg Config) error {
 	gin.SetMode(gin.ReleaseMode) // a switch of the whole process; in debug mode gin prints every route
 	p.engine = gin.New()
@@ -182,10 +182,11 @@ func (p *Public) addRoutes(cfg Config) error {
 	if cfg.ProofsURL != "" {
 		p.add("/proofs/:id", p.limit, serveProofs(cfg.ProofsURL))
 	}
-	const media, keep = "application/yaml; charset=utf-8", "public, max-age=300"
-	p.add("/openapi.yaml", p.limit, serveDocument(media, keep, openAPI(cfg.BaseURL)))
+
+	const media, cacheControl = "application/yaml; charset=utf-8", "public, max-age=300"
+	p.add("/openapi.yaml", p.limit, serveDocument(media, cacheControl, openAPI(cfg.BaseURL)))
 	if cfg.AsyncAPI != nil {
-		p.add("/asyncapi.yaml", p.limit, serveDocument(media, keep, cfg.AsyncAPI))
+		p.add("/asyncapi.yaml", p.limit, serveDocument(media, cacheControl, cfg.AsyncAPI))
 	}
 	if cfg.Site {
 		return p.addSite(cfg)

@@ -207,7 +207,8 @@ func decide(x *exchange, asked person, page *site.CheckPage) error {
 	return nil
 }
 
-// staleSince returns the time of the data, to the minute, if a page has to show it, else zero. Unknown is 1970.
+// staleSince returns the time of the data, to the minute, if a page has to show it, since the data are old, else
+// zero. A time that is not known becomes 1970, which a page shows, too.
 func staleSince(asOf time.Time) time.Time {
 	if time.Since(asOf) <= staleAfter {
 		return time.Time{}

@@ -488,6 +488,7 @@ func (p *Projector) runUpkeep(ctx context.Context) {
 // read again at the next start.
 func (p *Projector) saveRest() {
 	var err error
+	// A running commit lacks what was applied after it began: another one follows.
 	for err == nil && (p.saver.running != nil || !p.saver.hasAll()) {
 		if p.saver.running == nil {
 			p.saver.start(p.projection.metaToSave())
@@ -554,13 +555,13 @@ func (p *Projector) reportFailure(err error) {
 // serveSaved lets a saved state be served although the stream is not being followed: at once if it
 // is frozen, else after StartupTimeout.
 func (p *Projector) serveSaved(isFrozen bool) {
-	isPatient := !isFrozen && time.Since(p.tracker.began) < p.cfg.StartupTimeout
-	if p.phase == caughtUp || !p.projection.meta.Complete || isPatient {
+	mayFollowSoon := !isFrozen && time.Since(p.tracker.began) < p.cfg.StartupTimeout
+	if p.phase == caughtUp || !p.projection.meta.Complete || mayFollowSoon {
 		return
 	}
 	p.log.Warn("serving the saved state, since the stream is not being followed", "checkpoint", p.projection.meta.Sequence)
-	p.phase = caughtUp
-	p.target = end{}
+	p.phase = caughtUp // so that readers are answered
+	p.target = end{}   // no end is to be reached
 	p.publishProgress(nil)
 }
 

@@ -151,13 +151,13 @@ func (k *Known) createTarget(ctx context.Context, js jetstream.JetStream, name s
 // renewEpoch gives the stream a new epoch.
 func (k *Known) renewEpoch(ctx context.Context, js jetstream.JetStream, info *jetstream.StreamInfo) error {
 	epoch := events.NewEpoch()
-	sides := append([]stream.Identity{stream.IdentityOf(info)}, k.Sources...)
+	followed := append([]stream.Identity{stream.IdentityOf(info)}, k.Sources...)
 	cfg := info.Config
-	cfg.Metadata = map[string]string{}
+	cfg.Metadata = map[string]string{} // a copy, since info has the same map
 	maps.Copy(cfg.Metadata, info.Config.Metadata)
 	maps.DeleteFunc(cfg.Metadata, func(name, _ string) bool { return strings.HasPrefix(name, "_nats.") }) // the broker's own
 	cfg.Metadata[events.MetadataEpoch] = epoch
-	cfg.Metadata[events.MetadataFollows] = strings.Join(stream.Follow(epoch, sides...), " ")
+	cfg.Metadata[events.MetadataFollows] = strings.Join(stream.Follow(epoch, followed...), " ")
 
 	_, err := js.UpdateStream(ctx, cfg)
 	if err != nil {

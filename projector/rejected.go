@@ -40,7 +40,8 @@ const (
 	linesAtOnce    = 100
 )
 
-// rejectReasons returns why an event is rejected, also in a form for the log: without text from the event.
+// rejectReasons returns why an event is rejected, and the same without text from the event, for the
+// log.
 func rejectReasons(err error, loss readmodel.Loss) (reason, plain string) {
 	if bad, isEvent := errors.AsType[*events.Error](err); isEvent {
 		return err.Error(), bad.Plain()

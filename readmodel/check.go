@@ -255,7 +255,7 @@ func keyRank(name, search string) int {
 		return similarEqual
 	}
 
-	// A part of a name is similar if it is at least half of it.
+	// A part of a name is similar if it has at least half of the name's characters.
 	if 2*n < utf8.RuneCountInString(name) {
 		return noRank
 	}

@@ -50,7 +50,8 @@ func (m *Model) Close() {
 	x.tasks.Wait()
 }
 
-// startIndexing has the blocks made that are due. The caller holds m.writing.
+// startIndexing starts makeBlocks if a block is due, and the timer of forgetTexts if a slot is marked,
+// unless they run already. The caller holds m.writing.
 func (m *Model) startIndexing() {
 	x := &m.indexer
 	if x.ctx.Err() != nil {

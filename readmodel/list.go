@@ -143,14 +143,16 @@ func (l *list) countMatches(found bitset) *filterCounts {
 	return &c
 }
 
-// page returns the page of q among the rows in found, or all if that is nil. total of them pass q's
-// filters. If these are many, it walks the order until the page is full; if they are few, it sorts them.
+// page returns the page of q among the rows in found, or among all if found is nil; total is how
+// many of them pass q's filters. If many do, it walks the order until the page is full; if few do, it
+// sorts them.
 func (l *list) page(found bitset, total int, q *ListQuery) []*Row {
 	n := min(q.Limit, total-q.Skip)
 	if n <= 0 {
 		return nil
 	}
 
+	// If the rows that pass are spread evenly, the page ends after so many steps.
 	steps := (q.Skip + n) * l.orders[byTime].Len() / total
 	if found == nil || steps < sortCost*total {
 		return l.orderedPage(found, total, q)

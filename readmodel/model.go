@@ -159,8 +159,8 @@ func (m *Model) Known(k events.Subject) int64 { return m.knownState(k).Revision 
 // A model knows more than its stream if the stream was rewound, or lost messages, or if a state came
 // from elsewhere. Such a state has sequence 0, and its subject is lacking.
 
-// Lacking returns the subjects whose state is known, and is not known to be in the stream, in no
-// particular order. The same goroutines as for Known may call it.
+// Lacking returns the subjects with a known state that the stream may lack, in no particular order. The
+// same goroutines as for Known may call it.
 func (m *Model) Lacking() []events.Subject { return slices.Collect(maps.Keys(m.lackingSubjects)) }
 
 func (m *Model) addLacking(k events.Subject) {

@@ -56,7 +56,8 @@ const (
 	numOrders
 )
 
-// sortKey returns the number by which r, with a view total of views, is sorted first.
+// sortKey returns the number that r, with a view total of views, is sorted by. isLessByID and
+// isLessByName order rows of the same number.
 func (o order) sortKey(r *Row, views int64) uint64 {
 	switch o {
 	case byViews:
@@ -65,7 +66,7 @@ func (o order) sortKey(r *Row, views int64) uint64 {
 		var start [8]byte
 		copy(start[:], r.collation)
 		return binary.BigEndian.Uint64(start[:])
-	default:
+	default: // byTime
 		return uint64(r.reported) ^ 1<<63 // sorts times before 1970 first
 	}
 }

@@ -237,6 +237,7 @@ func (l *list) markText(old, updated *Row) {
 	}
 }
 
+// setTotal sets the view total of an entry, which need not be listed.
 func (s *state) setTotal(r *Record) {
 	k := r.Subject
 	l := s.list(k.List)
@@ -244,7 +245,7 @@ func (s *state) setTotal(r *Record) {
 	old := e.total
 	e.total = total{r.views, r.Revision, r.Sequence}
 
-	// Tags follow totals, listed or not.
+	// The tags of lists by views depend on every total, also of an entry that is not shown.
 	l.changed = true
 	if old.revision > 0 {
 		l.viewsDigest.sub(viewsDigest(k, old.views))

@@ -193,7 +193,8 @@ func (l *list) blockTexts(block int) []textblock.Text {
 			continue
 		}
 
-		texts[i] = textblock.Text{Name: r.folded, ChatID: r.foldedChat(), Reason: r.text[len(r.names)+1:], Keys: r.keys.Shape}
+		reason := r.text[len(r.names)+1:] // r.text is r.names, a newline and the reason
+		texts[i] = textblock.Text{Name: r.folded, ChatID: r.foldedChat(), Reason: reason, Keys: r.keys.Shape}
 		if r.keys.Folded != r.keys.Shape {
 			texts[i].Keys += "\n" + r.keys.Folded
 		}

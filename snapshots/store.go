@@ -40,7 +40,7 @@ type Meta struct {
 
 // State is the latest state of a subject.
 type State struct {
-	Sequence uint64 // of the last message with it; 0 if the stream is not known to hold it
+	Sequence uint64 // of the last message with this state; 0 if the stream may lack it
 	Line     []byte // the event, as EncodeState writes it
 }
 

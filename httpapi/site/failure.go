@@ -34,15 +34,17 @@ func (f Failed) page() (page, error) {
 	v := failureView{Text: text, Card: f.Status != http.StatusNotFound && f.Status != http.StatusMethodNotAllowed}
 
 	// The typed text stays in the field. If asking again can help, the address is kept, too.
-	mayPass := f.Status >= http.StatusTooManyRequests
-	isWrongText := f.Status == http.StatusBadRequest && (f.Param == "search" || f.Param == "q" || f.Param == "id" && f.Path == "/")
-	if isWrongText || mayPass && f.Path == "/" && f.Search != "" {
+	canRetry := f.Status >= http.StatusTooManyRequests
+	isCheck := f.Path == "/"
+	isTyped := f.Param == "search" || f.Param == "q" || f.Param == "id" && isCheck
+	isWrongText := f.Status == http.StatusBadRequest && isTyped
+	if isWrongText || canRetry && isCheck && f.Search != "" {
 		v.Form = f.Path
 		v.Words = isWrongText && f.Param == "q"
 		v.Asked = strings.ToValidUTF8(strings.ReplaceAll(f.Search, "\x00", ""), "")
 	}
 
-	if mayPass {
+	if canRetry {
 		v.Again = f.Path
 		if f.Query != "" {
 			v.Again += "?" + f.Query

@@ -99,8 +99,9 @@ func newHit(h readmodel.RankedHit) (hit, error) {
 	}
 
 	name, reason := h.Row.Text()
-	named := markWords(name, h.Matches, readmodel.InName, 1<<20)
-	if e.Name != name { // the matches count characters that are not shown
+	const noLimit = 1 << 20 // no name is longer
+	named := markWords(name, h.Matches, readmodel.InName, noLimit)
+	if e.Name != name { // the page leaves characters out, so the positions do not fit
 		named = []span{{Text: e.Name}}
 	}
 	return hit{e, named, markWords(reason, h.Matches, readmodel.InReason, maxExcerpt)}, nil

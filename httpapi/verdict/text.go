@@ -164,6 +164,7 @@ func (t *text) isBeside(id, name string) bool {
 		after, isFirst := strings.CutPrefix(t.whole, form)
 		before, isLast := strings.CutSuffix(t.whole, form)
 		for _, separator := range []string{"", ",", ":", ";", "|", "/", "–"} {
+			// If nothing was cut from after or before, the id and the name touch: they are one word.
 			if rest, ok := strings.CutPrefix(strings.TrimSpace(after), separator); isFirst && ok && rest != after && isName(rest) {
 				return true
 			}

@@ -170,8 +170,6 @@ func isTrusted(r *readmodel.Row) bool { return r.List() == events.Legit }
 // decide applies the rules in their order.
 func (f *found) decide() Verdict {
 	findings := f.list()
-	isOfAccused := slices.ContainsFunc(f.named, isAccused)
-	isOfTrusted := slices.ContainsFunc(f.named, isTrusted)
 
 	// Rules 1 and 2: ids.
 	if rows := f.accusedByID(); len(rows) > 0 {
@@ -181,11 +179,13 @@ func (f *found) decide() Verdict {
 		return Verdict{Value: Trusted, Reason: ByID, Rows: rows, Findings: findings}
 	}
 
-	// Rules 3 and 4: names. If there are more than were read, the others may be anybody's.
-	if isOfAccused && !isOfTrusted && !f.moreNamed && len(f.text.ids) == 0 {
+	// Rules 3 and 4: names. If more entries have the name than were read, the others may be anybody's.
+	accusedHaveName := slices.ContainsFunc(f.named, isAccused)
+	trustedHaveName := slices.ContainsFunc(f.named, isTrusted)
+	if accusedHaveName && !trustedHaveName && !f.moreNamed && len(f.text.ids) == 0 {
 		return Verdict{Value: accuse(f.named), Reason: ByName, Rows: f.named, Findings: findings}
 	}
-	if isOfTrusted && !isOfAccused && !f.moreNamed {
+	if trustedHaveName && !accusedHaveName && !f.moreNamed {
 		return Verdict{Value: TrustedName, Reason: ByName, Rows: f.named, Findings: findings}
 	}
 

@@ -112,13 +112,13 @@ func Hidden(s string) bool {
 
 		isSelector := r == '\ufe0e' || r == '\ufe0f'
 		if isSelector && (isPictorial(before) || strings.ContainsRune("0123456789#*", before)) {
-			continue // the next character follows the symbol
+			continue // before stays the symbol, since a joiner may come next
 		}
 
 		isJoiner := r == '\u200d' && isPictorial(before) && isPictorial(after)
 		isFlagTag := r >= 0xe0020 && r <= 0xe007f && before == blackFlag // England, Scotland, Wales
 		if isFlagTag {
-			continue // so that the next tag follows the flag
+			continue // before stays the flag, since another tag may come next
 		}
 		if IsInvisible(r) && !isJoiner {
 			return true

@@ -82,6 +82,7 @@ func (e *Engine) runOnce(ctx context.Context, m *readmodel.Model) (err error) {
 		return err
 	}
 
+	// After an error the mark stays: the next run then makes a new index.
 	defer func() {
 		e.index.Store(nil)
 		if x != nil {

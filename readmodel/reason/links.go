@@ -79,8 +79,8 @@ var (
 	firstReference = regexp.MustCompile("^" + reference)
 )
 
-// lengthOfAddress returns the length of the address at the start of line, in which a character
-// reference counts as its character.
+// lengthOfAddress returns the length of the address at the start of line. It takes a character
+// reference for the character that the reference stands for.
 func lengthOfAddress(line []byte) (length int) {
 	var opened []rune // brackets that are still to be closed
 	for pos := 0; pos < len(line); {
@@ -90,12 +90,12 @@ func lengthOfAddress(line []byte) (length int) {
 			size = len(ref)
 		}
 
-		// Does it end before r?
+		// Some characters end every address.
 		if unicode.IsSpace(r) || strings.ContainsRune(enders, r) {
 			break
 		}
 
-		// A bracket that was not opened in it ends it, too.
+		// So does a closing bracket that the address has not opened.
 		if i := strings.IndexRune("([{", r); i >= 0 {
 			opened = append(opened, rune(")]}"[i]))
 		} else if strings.ContainsRune(")]}", r) {

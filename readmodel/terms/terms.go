@@ -32,7 +32,7 @@ type Stemmer struct {
 	stop    map[string]struct{} // folded, with and without marks
 }
 
-// New loads a Stemmer. It takes milliseconds and a megabyte, so reuse it.
+// New loads a Stemmer. That takes milliseconds and a megabyte, so reuse the Stemmer.
 func New() *Stemmer {
 	s := &Stemmer{
 		table: map[string][]string{}, marked: map[string][]string{}, same: map[string]string{},
@@ -147,7 +147,7 @@ const (
 	maxCachedWord = 64
 )
 
-// Terms returns the terms of a word, of a text or a query. The word must be folded, as
+// Terms returns the terms of a word in a text or a query. The word must be folded, as
 // [Token.Folded] is. The caller must not change them.
 func (a *Analyzer) Terms(folded string) []string {
 	if terms, ok := a.terms[folded]; ok {

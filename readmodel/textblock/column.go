@@ -77,7 +77,7 @@ const (
 	sieveBits = 19
 )
 
-// windowBit returns the bit of the first bytes of b, which has at least window.
+// windowBit returns the sieve's bit of the first window bytes of b, which is not shorter.
 func windowBit(b []byte) uint32 {
 	var room [8]byte
 	copy(room[:window], b)

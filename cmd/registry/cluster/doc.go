@@ -4,8 +4,8 @@
 //
 // # Promises
 //
-// On three nodes, through changes of leaders, nodes that are killed, paused or return with an empty
-// disk, and with two of three gone:
+// On three nodes, while leaders change, while nodes are killed, paused or started again with an empty
+// disk, and while two of three are gone:
 //
 //   - Replicas at one sequence send the same bytes under the same ETags, so a balancer may mix them.
 //   - No acknowledged event is lost.

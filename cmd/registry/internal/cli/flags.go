@@ -44,6 +44,7 @@ func CheckEmpty(parsed *kong.Context) error {
 		if p.Flag == nil || !isEmpty(p.Flag.Target) {
 			continue
 		}
+		// The tag allows an empty list, but no list with an empty string.
 		mayBeEmpty := p.Flag.Tag.Has("empty") && p.Flag.Target.Len() == 0
 		if !mayBeEmpty {
 			return Usagef("--%s: must not be empty", p.Flag.Name)
