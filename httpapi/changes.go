@@ -78,13 +78,16 @@ func serveChanges(x *exchange) error {
 		return err
 	}
 
-	// A page that would be empty waits for a change, maybe for longer than the server lets an answer take.
+	// No cache may keep the answer to a client that asks to wait, even if there is a change already.
 	x.waits = x.waits || q.wait > 0
-	if q.wait > 0 && view.Feed().LastChange() <= q.since {
+
+	isEmpty := view.Feed().LastChange() <= q.since
+	if q.wait > 0 && isEmpty {
 		if err := x.api.polls.await(x.c.Request.Context(), q); err != nil {
 			return err
 		}
 
+		// The wait may have used up the time that the server gives an answer.
 		_ = http.NewResponseController(x.c.Writer).SetWriteDeadline(time.Now().Add(writeTimeout))
 		if view, err = loadFeed(x, q); err != nil {
 			return err
@@ -114,8 +117,11 @@ func loadFeed(x *exchange, q feedQuery) (*readmodel.View, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkEpoch(view, q.epoch); err != nil || view.Sequence() >= q.since {
-		return view, err
+	if err := checkEpoch(view, q.epoch); err != nil {
+		return nil, err
+	}
+	if view.Sequence() >= q.since {
+		return view, nil
 	}
 
 	view, err = x.loadViewAt(q.since)
@@ -123,12 +129,12 @@ func loadFeed(x *exchange, q feedQuery) (*readmodel.View, error) {
 		return nil, err
 	}
 
-	// Another stream may have replaced it meanwhile.
+	// During the wait for the sequence, another stream may have replaced that of the first view.
 	return view, checkEpoch(view, q.epoch)
 }
 
-// checkEpoch returns why a view has no feed of this epoch: it has another one, or none while the stream is rewound or lacks
-// states.
+// checkEpoch returns nil if a view has the feed of this epoch. Else its error says why: the view has the feed of another epoch,
+// or no feed while the stream is rewound or lacks states.
 func checkEpoch(view *readmodel.View, epoch string) error {
 	switch view.Epoch() {
 	case epoch:
@@ -139,8 +145,8 @@ func checkEpoch(view *readmodel.View, epoch string) error {
 	return errGone
 }
 
-// polls tells requests that wait for a change of it. One goroutine awaits new views for all of them, so a change wakes one
-// waiter in the model. Any goroutine may use it.
+// polls wakes the requests that wait for a change of the feed. One goroutine awaits new views for all these requests, so that
+// a change wakes a single waiter in the model. Any goroutine may use polls.
 type polls struct {
 	reader  Reader
 	waiting places
@@ -173,7 +179,7 @@ const (
 	pollView = time.Second
 )
 
-// newPolls allows most requests to wait. It watches the reader until close.
+// newPolls returns polls for at most so many waiting requests. They watch the reader until close.
 func newPolls(reader Reader, most int) *polls {
 	p := &polls{reader: reader, waiting: newPlaces(most)}
 	p.ctx, p.end = context.WithCancel(context.Background())

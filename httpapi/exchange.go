@@ -62,7 +62,8 @@ func (x *exchange) sendKnown(cache policy, tag string) (sent bool, err error) {
 	kept, isKept := x.api.bodies.GetIfPresent(x.bodyKey())
 	isKept = isKept && kept.tag == tag
 
-	// A 304 names the variant that the 200 would be. Before that is known, it names the client's.
+	// A 304 names the variant that the 200 would have. Without a kept body that variant is not known yet: the 304 then names
+	// the variant that the client has.
 	if has, hasZipped := x.clientHas(); has {
 		x.zipped = hasZipped && x.gzip
 		if isKept {
@@ -91,15 +92,16 @@ func (x *exchange) setContent(cache policy, tag string) {
 	x.gzip = tag != "" && !cache.asIs && acceptsGzip(x.c.Request.Header["Accept-Encoding"])
 }
 
-// clientHas reports whether If-None-Match names the tag, or any, and whether it names the compressed variant. No tag contains
-// quotes, so this is the weak comparison of RFC 9110, 13.1.2, with any list of tags.
+// clientHas reports whether If-None-Match is * or names the tag in either variant, and whether it names the compressed
+// variant. Since no tag contains quotes, finding a tag in the joined lines is the weak comparison of RFC 9110, 13.1.2.
 func (x *exchange) clientHas() (has, zipped bool) {
 	tags := strings.Join(x.c.Request.Header["If-None-Match"], ",")
 	if tags == "" || x.tag == "" {
 		return false, false
 	}
 	zipped = strings.Contains(tags, `"`+x.tag+`-gzip"`)
-	return zipped || tags == "*" || strings.Contains(tags, `"`+x.tag+`"`), zipped
+	hasPlain := strings.Contains(tags, `"`+x.tag+`"`)
+	return zipped || hasPlain || tags == "*", zipped
 }
 
 // search runs a query, in its turn if it costs milliseconds. A client that closes its side of the connection may still wait for
@@ -154,7 +156,7 @@ func (x *exchange) send(body []byte) error {
 	}
 
 	if x.keep && len(body) <= maxKept {
-		// The request's memory is used again.
+		// Strings of a request share the memory of its first line: the cache gets copies.
 		key := x.bodyKey()
 		key.path = strings.Clone(key.path)
 		key.query = strings.Clone(key.query)
@@ -197,10 +199,12 @@ func (x *exchange) fail(err error) {
 		x.logFailure(err.Error())
 	}
 
-	// No other failure than a donation's 404 is about a state.
 	asPage := x.api.failsAsPage(x.c.Request.URL.Path, f.status)
 	x.head = head{waits: x.waits, view: x.view, asOf: x.asOf}
-	if f.status != http.StatusNotFound || asPage {
+
+	// A donation's 404 is about a state: its view lacks the donation. Other 404s of the API have no view.
+	isAboutState := f.status == http.StatusNotFound && !asPage
+	if !isAboutState {
 		x.view = nil
 	}
 
@@ -235,7 +239,8 @@ func (x *exchange) writeAnswer(status int, body []byte) {
 		h.Set("Content-Type", x.contentType())
 	}
 
-	// A slow client makes no slow server, nor does a client that asked to wait.
+	// The time is taken before the body is sent, since a slow client makes no slow server. A client that asked to wait is not
+	// timed at all.
 	if !x.waits {
 		x.api.metrics.seconds.WithLabelValues(routeOf(x.c)).Observe(time.Since(x.began).Seconds())
 	}

@@ -64,7 +64,7 @@ func failureOf(err error) *failure {
 		return f
 	}
 
-	// A context ends because the client has gone or the server stops.
+	// A context ends because the client has gone, the server stops, or a search took too long (rankedWithin).
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return errBusy
 	}

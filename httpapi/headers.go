@@ -100,7 +100,8 @@ func (d *head) setCacheHeaders(h http.Header) {
 	}
 
 	// Nobody else may get the answer to a client that waited.
-	if !d.waits && d.cache.control != "" {
+	mayBeCached := !d.waits && d.cache.control != ""
+	if mayBeCached {
 		h.Set("Cache-Control", d.cache.control)
 		if d.cache.cdn != "" {
 			h.Set("CDN-Cache-Control", d.cache.cdn)
@@ -151,9 +152,12 @@ func acceptsGzip(lines []string) (accepts bool) {
 	return accepts
 }
 
-// isPositive reads "q=0.5". An absent weight is 1.
+// isPositive reports whether a weight such as "q=0.5" is above zero. An absent weight is 1.
 func isPositive(weight string) bool {
 	_, number, given := strings.Cut(weight, "=")
+	if !given {
+		return true
+	}
 	q, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	return !given || err == nil && q > 0
+	return err == nil && q > 0
 }

@@ -132,6 +132,7 @@ func (x *exchange) loadViewAt(atLeast uint64) (*readmodel.View, error) {
 	return view, nil
 }
 
+// awaitSequence waits until the model has reached a sequence. Errors: errBusy, errNotReached, or the request's context's.
 func (x *exchange) awaitSequence(seq uint64) error {
 	if !x.api.sequenceWaiting.enter() {
 		return errBusy
@@ -141,16 +142,21 @@ func (x *exchange) awaitSequence(seq uint64) error {
 	ctx := x.c.Request.Context()
 	bounded, cancel := context.WithTimeout(ctx, sequenceWait)
 	defer cancel()
-	if _, err := x.api.health.Reader.Await(bounded, seq); err != nil && ctx.Err() == nil {
+	_, err := x.api.health.Reader.Await(bounded, seq)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil { // sequenceWait is over
 		return errNotReached
 	}
-	return ctx.Err()
+	return nil
 }
 
-// minSequence reads the values of Registry-Min-Sequence. As with parameters, an empty one is absent, and a repeated one is
-// wrong.
+// minSequence reads the values of Registry-Min-Sequence. As with parameters, an empty header counts as absent, and a repeated
+// header is wrong.
 func minSequence(values []string) (seq uint64, given bool, err error) {
-	if len(values) == 0 || len(values) == 1 && values[0] == "" {
+	isEmpty := len(values) == 1 && values[0] == ""
+	if len(values) == 0 || isEmpty {
 		return 0, false, nil
 	}
 	seq, err = strconv.ParseUint(values[0], 10, 64)

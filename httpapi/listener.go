@@ -41,8 +41,8 @@ func NewServer(h http.Handler, idle time.Duration, logger *slog.Logger) *http.Se
 }
 
 // closeAfterFaultyFraming closes the connection after a request with Transfer-Encoding: a proxy may find the end of the
-// request by Content-Length instead, and take the rest of it for another one (RFC 9112, 6.1). In HTTP/1.0 net/http ignores
-// the header, so there no connection is used again.
+// request by Content-Length instead, and take the rest of the request for another request (RFC 9112, 6.1). In HTTP/1.0
+// net/http ignores the header, so every connection of HTTP/1.0 is closed.
 func closeAfterFaultyFraming(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1) {
@@ -52,9 +52,9 @@ func closeAfterFaultyFraming(next http.Handler) http.Handler {
 	})
 }
 
-// LimitConnections returns l with at most so many open connections, where one more waits; zero means what Descriptors has for
-// it. A client address that is neither loopback nor private nor a trusted proxy's has at most a quarter of them: one more is
-// closed at once, and refused is called.
+// LimitConnections returns l with at most so many open connections; one more waits. Zero means Descriptors().Public. A client
+// address has at most a quarter of the connections: one more is closed at once, and refused is called. Loopback and private
+// addresses and trusted proxies have no such bound, since many clients may share one.
 func LimitConnections(l net.Listener, most int, trusted []netip.Prefix, refused func()) net.Listener {
 	most = cmp.Or(most, Descriptors().Public)
 	return netutil.LimitListener(&sharingListener{Listener: l, share: max(most/4, 1), trusted: trusted, refused: refused, open: map[netip.Addr]int{}}, most)
@@ -161,8 +161,8 @@ func partsOf(descriptors uint64) Parts {
 	n := int(min(descriptors, 1<<20))
 	p := Parts{Operators: min(max(n/16, 4), 64), Broker: min(max(n/8, 8), 1024)}
 
-	// The public listener has the rest, but for files and upstreams.
-	others := max(min(n/8, 128), 16)
-	p.Public = min(max(n-p.Operators-p.Broker-others, n/4, 1), mostByDefault)
+	// The public listener has the rest, without a reserve for files and upstreams; with few descriptors, a quarter of all.
+	reserve := max(min(n/8, 128), 16)
+	p.Public = min(max(n-p.Operators-p.Broker-reserve, n/4, 1), mostByDefault)
 	return p
 }

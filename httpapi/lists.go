@@ -46,9 +46,11 @@ func serveList(l events.List) handler {
 	}
 }
 
-// isCostlyList reports whether a query costs milliseconds: it searches texts, or for an id that very many entries share.
+// isCostlyList reports whether a query costs milliseconds: it searches texts, or it looks up an id that very many entries
+// share.
 func isCostlyList(view *readmodel.View, q *readmodel.ListQuery) bool {
-	return q.ID == "" && q.Search != "" || view.ManyWithID(q.ID)
+	searchesTexts := q.ID == "" && q.Search != ""
+	return searchesTexts || view.ManyWithID(q.ID)
 }
 
 // serveCheck serves GET /api/check (httpapi/CONTRACT.md#check).
@@ -208,7 +210,8 @@ func serveRange(x *exchange) error {
 // caches. It is a pure function.
 func parseBucket(prefix, escaped string) (bucket int, err error) {
 	n, err := strconv.ParseUint(prefix, 16, 12)
-	if err != nil || len(prefix) != 3 || escaped != "" || strings.ToLower(prefix) != prefix {
+	isCanonical := len(prefix) == 3 && escaped == "" && strings.ToLower(prefix) == prefix
+	if err != nil || !isCanonical {
 		return 0, invalid("prefix")
 	}
 	return int(n), nil

@@ -66,7 +66,8 @@ type person struct{ text, id string }
 
 func (p person) isEmpty() bool { return p.text == "" && p.id == "" }
 
-// checkQuery returns the API's query for the same text: for the id, or else for the text. It is empty if the API refuses both.
+// checkQuery returns the API's query for the same person: by the id if that field has a chat id, else by the text of either
+// field. If the API would refuse both, the query is empty.
 func (p person) checkQuery() readmodel.CheckQuery {
 	if id, ok := events.ReadChatID(p.id); ok {
 		return readmodel.CheckQuery{ID: id}

@@ -137,8 +137,8 @@ func (p *Public) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.engine.Se
 // server, which waits for them.
 func (p *Public) EndFollowing() { p.polls.end() }
 
-// Close stops the probes, the calls to the platform and the watch for changes, and waits for these. The server waits for
-// requests.
+// Close stops the probes, the calls to the platform and the watch for changes, and returns when all have ended. Close does not
+// wait for requests: the shutdown of the server has done so.
 func (p *Public) Close() {
 	p.polls.close()
 	p.upstreams.Close()
@@ -211,10 +211,11 @@ func namesOf(networks []netip.Prefix) (names []string) {
 }
 
 // serveOtherMethod answers any method but GET on a documented path: 204 to a preflight, 405 to the rest
-// (httpapi/CONTRACT.md#cors). gin has set Allow. Every answer has Access-Control-Allow-Origin, so gin-contrib/cors is for
-// preflights alone: it sends that header only to a foreign Origin, and a shared cache would keep an answer without it.
+// (httpapi/CONTRACT.md#cors). gin has set Allow. gin-contrib/cors is for preflights alone: it sends
+// Access-Control-Allow-Origin only to a foreign Origin, and a shared cache would keep an answer without that header.
 func serveOtherMethod(x *exchange) error {
-	if x.c.Request.Method != http.MethodOptions || x.c.GetHeader("Origin") == "" {
+	isPreflight := x.c.Request.Method == http.MethodOptions && x.c.GetHeader("Origin") != ""
+	if !isPreflight {
 		return errMethod
 	}
 
@@ -235,9 +236,10 @@ func (p *Public) recoverPanic(c *gin.Context, value any) {
 
 var checkCache = policy{control: "public, s-maxage=10"}
 
-// listPolicy returns the cache policy of lists (httpapi/CONTRACT.md#lists). To a shared cache s-maxage means never to serve
-// stale responses; CDN-Cache-Control lifts that for caches that know it. Such a cache asks again after 10 s, since a response
-// costs so little here. While a server responds, it shows no entry for longer than 30 s after its delisting.
+// listPolicy returns the cache policy of lists (httpapi/CONTRACT.md#lists). s-maxage forbids a shared cache to serve stale
+// responses; CDN-Cache-Control allows stale responses to caches that know this header. Such a cache asks again after 10 s,
+// since a response costs little here. While a server responds, the cache shows no entry for longer than 30 s after its
+// delisting.
 func listPolicy(staleIfError, maxStaleness time.Duration) policy {
 	if maxStaleness > 0 {
 		staleIfError = min(staleIfError, maxStaleness)

@@ -188,14 +188,16 @@ func (x *exchange) sendPage(size int, page site.Content) error {
 	return x.send(body)
 }
 
-// decide makes the verdict, and asks the API's check of the same text. Anything but an id takes milliseconds, and so does an id
-// that many entries share.
+// decide makes the verdict, and asks the API's check of the same text. Anything but a single id takes milliseconds, and so
+// does an id that many entries share.
 func decide(x *exchange, asked person, page *site.CheckPage) error {
 	page.API = asked.checkQuery()
-	costly := page.API.ID == "" || asked.text != "" && asked.id != "" || x.view.ManyWithID(page.API.ID)
+	isSingleID := page.API.ID != "" && (asked.text == "" || asked.id == "")
+	costly := !isSingleID || x.view.ManyWithID(page.API.ID)
 	err := x.search(costly, func(ctx context.Context) (err error) {
 		page.Verdict, err = verdict.Check(ctx, x.view, asked.text, asked.id)
-		if err == nil && page.API != (readmodel.CheckQuery{}) {
+		apiAccepts := page.API != (readmodel.CheckQuery{})
+		if err == nil && apiAccepts {
 			page.Found, err = x.view.Check(ctx, page.API)
 		}
 		return err
@@ -207,8 +209,8 @@ func decide(x *exchange, asked person, page *site.CheckPage) error {
 	return nil
 }
 
-// staleSince returns the time of the data, to the minute, if a page has to show it, since the data are old, else
-// zero. A time that is not known becomes 1970, which a page shows, too.
+// staleSince returns the time of old data, to the minute, for a page to show. Data of the last staleAfter have the zero time.
+// A time that is not known becomes 1970, and pages show 1970, too.
 func staleSince(asOf time.Time) time.Time {
 	if time.Since(asOf) <= staleAfter {
 		return time.Time{}
@@ -241,8 +243,10 @@ func (p *Public) failsAsPage(path string, status int) bool {
 
 // failurePage returns the body of a failure for people.
 func failurePage(x *exchange, f *failure) []byte {
+	// The form shows again what the reader asked: the refused parameter, else the text, else the id.
+	asked := cmp.Or(x.c.Query(cmp.Or(f.param, "search")), x.c.Query("id"))
 	body, err := x.api.site.Append(nil, site.Failed{
-		Status: f.status, Text: f.text, Param: f.param, Path: x.c.Request.URL.EscapedPath(), Search: cmp.Or(x.c.Query(cmp.Or(f.param, "search")), x.c.Query("id")),
+		Status: f.status, Text: f.text, Param: f.param, Path: x.c.Request.URL.EscapedPath(), Search: asked,
 		Query: x.query(), Empty: f.status == http.StatusServiceUnavailable && x.api.health.IsEmpty(),
 	})
 	if err != nil {

@@ -77,7 +77,7 @@ func (c *consumer) receive(m jetstream.Msg) {
 }
 
 // take returns the next messages: first, and all that have arrived behind it. An error means that a message
-// is missing before the rest, such as one with a header that the client library took for the broker's own.
+// is missing after the returned batch: the client library may have taken its headers for the broker's own.
 func (c *consumer) take(first jetstream.Msg) (batch []stream.Message, err error) {
 	for next := first; ; {
 		meta, err := next.Metadata()

@@ -13,8 +13,8 @@ import (
 // maxMarks is how many of the last messages recognize the stream.
 const maxMarks = 16
 
-// projection is the read model with its position in the stream. They change together, while mu is held.
-// Run's goroutine alone changes them, so it reads them without mu.
+// projection is the read model with its position in the stream. Model and position change together, while mu
+// is held. Run's goroutine alone changes the two, so it reads both without mu.
 type projection struct {
 	mu    sync.Mutex
 	model *readmodel.Model

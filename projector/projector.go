@@ -41,7 +41,8 @@ type Projector struct {
 }
 
 // phase says how far the model is from being served. At the stream's first end the model may lack states:
-// newer messages of their subjects displaced them on the way. At the second end it has those messages.
+// newer messages of the same subjects displaced these states before they were read. At the second end the
+// model has the newer messages.
 type phase int
 
 const (
@@ -69,6 +70,7 @@ func New(cfg Config) *Projector {
 	p.tracker.began = time.Now()
 	p.saver = newSaver(cfg, &p.tracker)
 	p.upkeep = newUpkeep(cfg, &p.tracker)
+	// Known states without a checkpoint: the last process ended while it read the stream again.
 	p.projection.reading = cfg.Meta.Sequence == 0 && !p.projection.isEmpty()
 
 	p.publishProgress(func(s *Progress) {
@@ -112,7 +114,8 @@ func (p *Projector) Run(ctx context.Context) error {
 		}
 		p.reportFailure(err)
 
-		// A session that made a step is followed at once, such as behind a message that no consumer delivers.
+		// After a session that made a step, the next one begins at once: it may only have to pass a message that
+		// no consumer delivers.
 		if p.projection.meta.Sequence > before {
 			wait = firstWait
 			continue
@@ -141,10 +144,11 @@ func (p *Projector) followStream(ctx context.Context) error {
 
 	p.setTarget(info, askedAt)
 
-	// Ask for the first message by itself: whatever headers it has, it is read.
+	// Read the first message by a request of its own: a request returns a message with any headers, while the
+	// consumer's client library takes some headers for the broker's own and drops the message.
 	first, err := p.source.NextMessage(ctx, p.projection.meta.Sequence+1)
 	if errors.Is(err, stream.ErrNoMessage) {
-		p.apply(nil, info.State.LastSeq) // its messages have been erased
+		p.apply(nil, info.State.LastSeq) // every message after the checkpoint has been erased
 	} else if err != nil {
 		return err
 	} else {
@@ -224,7 +228,7 @@ func (p *Projector) acceptStream(ctx context.Context, info *jetstream.StreamInfo
 			"correct --nats-url or --stream, or move the data directory away.", p.cfg.Stream, found.Epoch, known.Epoch)}
 	}
 
-	// The same epoch is the same stream, unless it holds other messages than were read of it.
+	// A stream with the known epoch is the known stream, unless its messages are not the ones that were read.
 	if found.Epoch == known.Epoch {
 		seen, err := p.source.recognize(ctx, info, known)
 		if err == nil && seen != sameStream {
@@ -233,8 +237,8 @@ func (p *Projector) acceptStream(ctx context.Context, info *jetstream.StreamInfo
 		return err
 	}
 
-	// The list of epochs that a server follows only grows. A stream under an earlier epoch than the known
-	// one was restored from before a recovery.
+	// A server forgets no epoch that it has followed. If the stream has such an earlier epoch, the stream was
+	// restored from a copy made before a recovery: it is rewound.
 	joined := found
 	joined.Follows = stream.Follow(found.Epoch, stream.Identity{Follows: found.Follows}, known.Identity)
 	p.readAgain(joined, slices.Contains(known.Follows, found.Epoch))
@@ -251,11 +255,11 @@ func (p *Projector) readAgain(id stream.Identity, rewound bool) {
 	p.log.Log(context.Background(), level, "reading the stream again from its beginning; the known states are shown",
 		"rewound", rewound, "epoch", id.Epoch, "knownEpoch", p.projection.meta.Epoch, "checkpoint", p.projection.meta.Sequence)
 
-	// Each decision by the old sequences means nothing in the new ones.
+	// The old sequences may name other messages now, so every decision by a sequence is dropped.
 	p.projection.rewind(id, rewound)
 	p.saver.forgetSequences()
 	p.upkeep.forget()
-	p.saver.noteChange()
+	p.saver.noteChange() // the meta record has changed
 	p.publishProgress(func(s *Progress) {
 		s.Saved = 0
 		s.LastSequence = 0
@@ -269,7 +273,9 @@ func (p *Projector) setTarget(info *jetstream.StreamInfo, askedAt time.Time) {
 	p.target = end{last, askedAt}
 	p.rereads = last
 	if p.phase == toFirstEnd {
-		p.from = max(p.projection.meta.Sequence, info.State.FirstSeq-min(info.State.FirstSeq, 1))
+		// Sequences before the first message are not counted: nothing is read there. FirstSeq may be 0.
+		beforeFirst := info.State.FirstSeq - min(info.State.FirstSeq, 1)
+		p.from = max(p.projection.meta.Sequence, beforeFirst)
 	}
 
 	p.tracker.setProblem(frozenProblem, "")
@@ -284,18 +290,19 @@ func (p *Projector) setTarget(info *jetstream.StreamInfo, askedAt time.Time) {
 	})
 }
 
-// applyBatch applies messages, before which or behind which one may be missing.
-func (p *Projector) applyBatch(batch []stream.Message, missing error) error {
+// applyBatch applies the results of consumer.take: first the batch, which is complete up to its last message,
+// and then takeErr, which ends the session. Too many waiting rejections end the session, too.
+func (p *Projector) applyBatch(batch []stream.Message, takeErr error) error {
 	if len(batch) > 0 {
 		p.apply(batch, batch[len(batch)-1].Sequence)
 	}
-	if missing == nil && p.saver.isFull() {
+	if takeErr == nil && p.saver.isFull() {
 		return errRejectionsWait
 	}
-	return missing
+	return takeErr
 }
 
-// apply applies messages, after which everything up to a sequence has been read.
+// apply applies messages and moves the checkpoint to upTo: everything up to that sequence has been read.
 func (p *Projector) apply(messages []stream.Message, upTo uint64) {
 	if upTo <= p.projection.meta.Sequence {
 		return
@@ -304,7 +311,8 @@ func (p *Projector) apply(messages []stream.Message, upTo uint64) {
 	items := decodeAll(messages, p.log)
 	losses := p.projection.apply(messages, items, upTo)
 
-	// A winner is saved. A loser may stand last in its subject, and hide the winner from others.
+	// The state of a winner is saved. A loser may be the last message of its subject: then it hides the winner
+	// from other readers of the stream, until upkeep publishes the winner again.
 	for i := range messages {
 		m := &messages[i]
 		item := &items[i]
@@ -323,16 +331,18 @@ func (p *Projector) apply(messages []stream.Message, upTo uint64) {
 	p.publishProgress(nil)
 }
 
-// countLoser counts a message that does not count, and rejects it if the backend has made a mistake.
+// countLoser counts a message that has set no state, and rejects the message if the backend has made a mistake.
 func (p *Projector) countLoser(m *stream.Message, item *decoded, loss readmodel.Loss) {
-	// A message that is read again says nothing new: the backend has published a greater revision since.
-	if item.err == nil && (p.projection.reading || !loss.Conflict && !loss.Unheeded) {
+	// While the stream is read again, a loser is no mistake: the backend has published a greater revision since.
+	isMistake := !p.projection.reading && (loss.Conflict || loss.Unheeded)
+	if item.err == nil && !isMistake {
 		p.counts.Superseded++
 		return
 	}
 
-	// In the first replay another server has counted the removals already.
-	if loss.Unheeded && (p.phase == caughtUp || p.cfg.Meta.Sequence > 0) {
+	// In the first replay another server has counted the unheeded removals already.
+	isFirstReplay := p.phase != caughtUp && p.cfg.Meta.Sequence == 0
+	if loss.Unheeded && !isFirstReplay {
 		p.counts.Unheeded++
 	}
 
@@ -355,7 +365,8 @@ func (p *Projector) reachEnds(ctx context.Context) error {
 		p.publishProgress(nil)
 	}
 
-	// Catching up: at the first end, ask for the second, and be complete there.
+	// Catching up: at the first end, ask for the stream's end once more. At this second end the model is complete.
+	// isReached is a function, since the target changes below.
 	isReached := func() bool { return p.projection.meta.Sequence >= p.target.sequence }
 	if p.phase == toFirstEnd && isReached() {
 		askedAt := time.Now()
@@ -407,14 +418,14 @@ func (p *Projector) pollStream(ctx context.Context) error {
 		return errors.New("the stream is not the one that was read")
 	}
 
-	// Is the consumer behind, without a delivery?
+	// The stream has more, and nothing was delivered for two polls: find out why.
 	if last > p.projection.meta.Sequence && time.Since(p.movedAt) > 2*p.cfg.pace.pollEvery {
 		if err := p.checkDelivery(ctx, last); err != nil {
 			return err
 		}
 	}
 
-	// Has it lost subjects, such as by a purge? It is read again once a minute at most.
+	// A stream that has lost subjects, such as by a purge, is read again, once a minute at most.
 	hasLost := p.phase == caughtUp && !p.projection.reading && int(info.State.NumSubjects) < subjects
 	if hasLost && time.Since(p.lostAt) > lostSubjectsEvery {
 		p.lostAt = time.Now()
@@ -422,11 +433,12 @@ func (p *Projector) pollStream(ctx context.Context) error {
 		return errors.New("the stream has lost subjects")
 	}
 
+	// Once the model has reached this end, it was complete at askedAt (reachEnds).
 	if p.phase == caughtUp && p.target.askedAt.IsZero() {
 		p.target = end{last, askedAt}
 	}
 
-	// All is well: note the end and its time.
+	// All is well: publish the state of the stream.
 	p.tracker.setProblem(fullProblem, describeFull(info))
 	copies, isCounted := p.saver.copies.count(ctx)
 	p.publishProgress(func(s *Progress) {
@@ -440,8 +452,8 @@ func (p *Projector) pollStream(ctx context.Context) error {
 	return nil
 }
 
-// checkDelivery moves the checkpoint over an end of the stream that was erased. It fails if the consumer
-// has not delivered the stream's messages for a while.
+// checkDelivery finds out why the consumer delivers nothing. If no message is left after the checkpoint, the
+// checkpoint moves to last. If there is a message, checkDelivery fails after a while.
 func (p *Projector) checkDelivery(ctx context.Context, last uint64) error {
 	_, err := p.source.NextMessage(ctx, p.projection.meta.Sequence+1)
 	if errors.Is(err, stream.ErrNoMessage) {
@@ -498,7 +510,8 @@ func (p *Projector) saveRest() {
 	}
 }
 
-// saveWhileWaiting waits, and goes on saving.
+// saveWhileWaiting waits before the next session. Meanwhile it goes on saving, and lets a saved state be served
+// once StartupTimeout is over.
 func (p *Projector) saveWhileWaiting(ctx context.Context, wait time.Duration) {
 	over := time.After(wait)
 	save := time.NewTicker(p.cfg.pace.saveEvery)

@@ -58,7 +58,8 @@ func (c *commit) addState(m *stream.Message, item *decoded) {
 	}
 }
 
-// addDisplaced notes that a message which does not count may be the last of its subject.
+// addDisplaced notes a message that has set no state: the message may be the last of its subject, after the
+// message with the latest state.
 func (c *commit) addDisplaced(m *stream.Message) {
 	if subject, err := events.ParseSubject(m.Subject); err == nil {
 		c.displaced[subject] = m.Sequence
@@ -70,7 +71,8 @@ func (c *commit) addRejected(r rejection) {
 	c.rejectedBytes += len(r.message.Data)
 }
 
-// addEarlier adds the content of a commit that failed. It takes its maps.
+// addEarlier adds the content of a commit that failed. Later content wins. The failed commit's maps are used,
+// not copied.
 func (c *commit) addEarlier(earlier *commit) {
 	c.states = overlay(earlier.states, c.states)
 	c.removals = overlay(earlier.removals, c.removals)
@@ -106,8 +108,8 @@ type saver struct {
 	results   chan error // of running
 	notBefore time.Time  // after a failure
 
-	changes atomic.Uint64 // that the store is to have
-	saved   atomic.Uint64 // of them
+	changes atomic.Uint64 // number of changes that were noted
+	saved   atomic.Uint64 // number of changes that the store has
 }
 
 func newSaver(cfg Config, problems *tracker) *saver {
@@ -206,8 +208,8 @@ func (s *saver) reportFailure(err error) {
 	}
 }
 
-// forgetSequences drops every decision by sequences that mean nothing any more. The running commit's are
-// dropped once it has ended.
+// forgetSequences drops every decision by sequences that mean nothing any more. In the running commit, whose
+// maps the saving goroutine reads, finish drops these decisions.
 func (s *saver) forgetSequences() {
 	s.pending.forgetSequences()
 	if s.running != nil {

@@ -25,7 +25,8 @@ type fatalError struct{ error }
 
 func (e *fatalError) Unwrap() error { return e.error }
 
-// frozenError means that there is no stream to go on with.
+// frozenError means that there is no stream to go on with. why is the value for Progress.Frozen, and sentence
+// tells the operator the remedy.
 type frozenError struct{ why, sentence string }
 
 func (e *frozenError) Error() string { return e.sentence }
@@ -48,7 +49,7 @@ func (s *source) find(ctx context.Context, mayCreate bool) (*jetstream.StreamInf
 	return s.Info(ctx)
 }
 
-// checkReplaced fails if another stream has the name of the accepted one.
+// checkReplaced fails if the stream was deleted and made anew since it was accepted.
 func (s *source) checkReplaced(ctx context.Context, accepted *jetstream.StreamInfo) error {
 	info, err := s.Info(ctx)
 	if err != nil {
@@ -64,9 +65,9 @@ func (s *source) checkReplaced(ctx context.Context, accepted *jetstream.StreamIn
 type sight int
 
 const (
-	unknownStream sight = iota // it holds none of them: they were displaced or erased
-	sameStream                 // it holds one as it was read
-	otherStream                // it ends before them, or holds another message in the place of one
+	unknownStream sight = iota // it holds none of these messages: all were displaced or erased
+	sameStream                 // its newest message among these is the message that was read
+	otherStream                // it ends before the checkpoint, or holds another message at the sequence of a mark
 )
 
 // recognize compares the last messages that were read with the stream, the newest first.
@@ -82,7 +83,7 @@ func (s *source) recognize(ctx context.Context, info *jetstream.StreamInfo, know
 	for _, mark := range slices.Backward(known.Marks) {
 		m, err := s.Message(ctx, mark.Sequence)
 		if errors.Is(err, stream.ErrNoMessage) {
-			continue
+			continue // displaced or erased, which proves nothing: try an older mark
 		}
 		if err != nil {
 			return unknownStream, err
@@ -95,8 +96,9 @@ func (s *source) recognize(ctx context.Context, info *jetstream.StreamInfo, know
 	return unknownStream, nil
 }
 
-// checkSettings refuses a stream that would lose latest states, or that belongs to another kind of
-// process.
+// checkSettings refuses a stream that would lose latest states. It also keeps the demonstration apart: a
+// demonstration reads no other stream with events, and no other server reads the demonstration's stream. A
+// replay (ReadOnly) reads both.
 func (s *source) checkSettings(info *jetstream.StreamInfo) error {
 	if err := refuseStream(info.Config); err != nil {
 		return &fatalError{err}
@@ -196,7 +198,7 @@ func describeFull(info *jetstream.StreamInfo) string {
 	return ""
 }
 
-// countMissingPeers counts the copies of the stream that it lacks or that are not current.
+// countMissingPeers counts the copies of the stream that are missing or not current.
 func countMissingPeers(info *jetstream.StreamInfo) int {
 	if info.Cluster == nil {
 		return 0

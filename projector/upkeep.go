@@ -46,12 +46,13 @@ func newUpkeep(cfg Config, problems *tracker) *upkeep {
 	}
 }
 
-// findRemovals looks in the store for removals after a sequence, behind which an earlier process, or another
-// server, may not have purged.
+// findRemovals looks in the store for removals after the sequence erased: an earlier process, or another
+// server, may not have purged the messages before these removals.
 func (u *upkeep) findRemovals(erased uint64) {
 	err := u.cfg.Store.Each(nil, func(state snapshots.State) error {
-		isRemoval := bytes.Contains(state.Line, []byte(events.TypeDelisted)) || bytes.Contains(state.Line, []byte(events.TypeDonationRemoved))
-		if state.Sequence <= erased || !isRemoval {
+		// Decode only lines that contain the type of a removal, perhaps in another field.
+		mayBeRemoval := bytes.Contains(state.Line, []byte(events.TypeDelisted)) || bytes.Contains(state.Line, []byte(events.TypeDonationRemoved))
+		if state.Sequence <= erased || !mayBeRemoval {
 			return nil
 		}
 		if e, err := events.Decode(state.Line); err == nil && e.Type.Removes() {
@@ -79,8 +80,8 @@ func (u *upkeep) forget() {
 	clear(u.displaced)
 }
 
-// run does some of the work, and returns how many states it has published again. Of the removals in the
-// store, those after the sequence erased may need a purge.
+// run does some of the work, and returns how many states it has published again. Removals in the store that
+// come after the sequence erased may need a purge.
 func (u *upkeep) run(ctx context.Context, erased uint64, mayRestore bool) (restored uint64) {
 	if !u.cfg.MayWrite() { // another server does it
 		u.isActive = false
@@ -163,6 +164,7 @@ func (u *upkeep) restoreAll(ctx context.Context, deadline time.Time) (restored u
 		if err != nil {
 			continue
 		}
+		// The message at seq hides no state: there is none, or the latest state comes after seq.
 		if !isKnown || state.Sequence >= seq {
 			delete(u.displaced, subject)
 			continue

@@ -57,10 +57,10 @@ func ServeValidation(nc *nats.Conn, known func(events.Subject) int64, log *slog.
 	return stop, nil
 }
 
-// validate returns the verdict on an event, on the subject in the header, or else on its own
-// subject.
+// validate returns the verdict on an event, as if it were published on the subject that the header names.
+// Without that header, the subject is the event's own.
 func (d *decoder) validate(payload []byte, header nats.Header, known func(events.Subject) int64) validation {
-	e, err := events.Decode(payload)
+	e, err := events.Decode(payload) // d.decode below finds the same error, if the header names a subject
 	m := stream.Message{Subject: header.Get(events.HeaderSubject), Data: payload, Header: header}
 	if _, isGiven := header[events.HeaderSubject]; !isGiven {
 		if err != nil && events.IsBinaryMode(header) {

@@ -36,9 +36,9 @@ type Group struct {
 // MaxGroup is the most entries that a check shows of one list.
 const MaxGroup = 20
 
-// Check looks up q on all lists. Where nobody's name or chat id contains the text, it is also tried
-// as chat programs write names: without one @ before it and a discriminator such as #0 after it. Its
-// only error is ctx's.
+// Check looks up q on all lists. If no name or chat id contains the text, Check also tries the text
+// without the parts that chat programs add to a name: one @ before the name, and a discriminator such as
+// #0 after the name. Its only error is ctx's.
 func (v *View) Check(ctx context.Context, q CheckQuery) (CheckResult, error) {
 	if q.ID != "" {
 		var found rowsByList
@@ -53,7 +53,8 @@ func (v *View) Check(ctx context.Context, q CheckQuery) (CheckResult, error) {
 		return found, err
 	}
 
-	// Nobody has it literally: is it written as a chat program writes it?
+	// No entry has the text: try it without the parts that chat programs add. If that finds nothing
+	// either, found may still have similar names.
 	bare := withoutHandle(q.Search)
 	if bare == "" || bare == q.Search {
 		return found, nil
@@ -98,7 +99,7 @@ func (v *View) checkText(ctx context.Context, text string) (CheckResult, error) 
 		}
 	}
 
-	// Trusted entries are imitated, and never similar.
+	// A legit entry with a similar name is imitated; a check shows no legit entry as similar.
 	trusted := listIndex(events.Legit)
 	imitated := similar[trusted]
 	similar[trusted] = nil
@@ -135,7 +136,8 @@ type rowsByList [events.NumLists][]*Row
 
 func groupRows(found rowsByList) (groups []Group) {
 	for i, l := range events.Lists() {
-		if len(found[i]) > 0 && (!l.Trusted() || len(groups) == 0) {
+		isLeftOut := l.Trusted() && len(groups) > 0 // legit is the last list
+		if len(found[i]) > 0 && !isLeftOut {
 			groups = append(groups, Group{l, found[i]})
 		}
 	}
@@ -171,8 +173,8 @@ func (r *Row) matchRank(needle string) int {
 	return rankNameContains
 }
 
-// keepNewest inserts r into rows, the newest rows so far and newest first, unless it is in rows or too
-// old.
+// keepNewest inserts r into rows, which are the newest rows so far, newest first, at most MaxGroup. It
+// returns rows unchanged if they have r already, or if MaxGroup of them are newer.
 func keepNewest(rows []*Row, r *Row) []*Row {
 	i, found := slices.BinarySearchFunc(rows, r, func(a, b *Row) int {
 		return cmp.Or(cmp.Compare(b.reported, a.reported), cmp.Compare(b.id, a.id))
@@ -223,8 +225,8 @@ const (
 	similarContains
 )
 
-// rankName returns how similar the name of r is, or noRank if it is not, or if it matches literally. An
-// entry of legit is imitated, or it is not.
+// rankName returns how similar the name of r is: noRank if the name is not similar, or matches literally.
+// An entry of legit is imitated (similarEqual) or not (noRank).
 func (q *similarQuery) rankName(r *Row) int {
 	if r.List().Trusted() {
 		if r.keys.Alike(q.keys) && !strings.Contains(r.folded, q.needle) {

@@ -69,7 +69,8 @@ func (f Feed) Page(since uint64, limit, size int) FeedPage {
 
 	f.rows.Ascend(since+1, func(sequence uint64, r *Row) bool {
 		size -= feedRoom + len(r.feedText())
-		if len(p.Changes) == limit || len(p.Changes) > 0 && size < 0 {
+		isTooLong := size < 0 && len(p.Changes) > 0 // a page has at least one change
+		if len(p.Changes) == limit || isTooLong {
 			p.Until = p.Changes[len(p.Changes)-1].Sequence
 			p.UpToDate = false
 			return false

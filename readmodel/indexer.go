@@ -9,9 +9,9 @@ import (
 	"example.org/registry/readmodel/textblock"
 )
 
-// indexer decides when a block of the text index is rebuilt. A goroutine makes it, which takes 50 ms,
-// and puts it into the newest view; it ends when no block is due. So Apply waits for no block.
-// Model.writing guards all of it.
+// indexer decides when a block of the text index is rebuilt. A goroutine makes the block in 50 ms and
+// puts the block into the newest view, so Apply waits for no block. The goroutine ends when no block is
+// due. Model.writing guards all fields.
 type indexer struct {
 	limit  int           // number of marked slots that searches may read
 	forget time.Duration // a text that is gone leaves its block about so much later
@@ -93,7 +93,8 @@ func (m *Model) nextBlock() (next *blockRef, marked int) {
 	return nil, marked
 }
 
-// forgetTexts has each block made that may have the text of an entry that is gone.
+// forgetTexts queues every block with a marked slot, since the index of such a block may hold the text of
+// an entry that is gone. A new index holds current texts only.
 func (m *Model) forgetTexts() {
 	m.writing.Lock()
 	defer m.writing.Unlock()
@@ -125,7 +126,7 @@ func (m *Model) makeBlocks() {
 		index := textblock.New(l.blockTexts(ref.block))
 		m.finishBlock(ref, index)
 		if l.texts.blocks[ref.block].index == nil {
-			continue // the first one: until then, searches read every row
+			continue // without a pause: the block had no index, so searches were reading all its rows
 		}
 
 		// Take at most a third of a CPU.
@@ -164,7 +165,8 @@ func (m *Model) finishBlock(ref blockRef, index *textblock.Block) {
 	m.updateTexts(ref.list, func(t *textBlocks) { t.finishRebuild(ref.block, index) })
 }
 
-// updateTexts calls f with the blocks of a list, with the owner's and with those in a new view. The
+// updateTexts calls f twice: with the blocks of the owner's list, and with the blocks of the same list in
+// a new view. It publishes that view, and wakes nobody in Await, since the sequence is the same. The
 // caller holds m.writing.
 func (m *Model) updateTexts(list int, f func(*textBlocks)) {
 	f(&m.lists[list].texts)

@@ -143,9 +143,9 @@ func (l *list) countMatches(found bitset) *filterCounts {
 	return &c
 }
 
-// page returns the page of q among the rows in found, or among all if found is nil; total is how
-// many of them pass q's filters. If many do, it walks the order until the page is full; if few do, it
-// sorts them.
+// page returns the page of q among the rows in found, or among all rows if found is nil. total is the
+// number of these rows that pass q's filters. If many rows pass, page walks the order until the page
+// is full; if few rows pass, page sorts these rows.
 func (l *list) page(found bitset, total int, q *ListQuery) []*Row {
 	n := min(q.Limit, total-q.Skip)
 	if n <= 0 {
@@ -182,7 +182,8 @@ func (l *list) orderedPage(found bitset, total int, q *ListQuery) []*Row {
 	size := min(q.Limit, total-q.Skip)
 	rows := make([]*Row, 0, size)
 	add := func(it item) bool {
-		if !it.class.matchesFilters(q.Status, q.Proofs) || found != nil && !found.has(it.slot) {
+		isFound := found == nil || found.has(it.slot)
+		if !isFound || !it.class.matchesFilters(q.Status, q.Proofs) {
 			return true
 		}
 		if skip > 0 {
@@ -202,7 +203,7 @@ func (l *list) orderedPage(found bitset, total int, q *ListQuery) []*Row {
 	return rows
 }
 
-// sortedPage returns the page of q among rows, which it sorts.
+// sortedPage sorts the rows that pass q's filters, and returns the page of q.
 func (l *list) sortedPage(rows []*Row, q *ListQuery) []*Row {
 	o, descending := q.Sort.treeOrder()
 	items := make([]item, 0, len(rows))
@@ -216,6 +217,7 @@ func (l *list) sortedPage(rows []*Row, q *ListQuery) []*Row {
 	if o == byName {
 		isLess = isLessByName
 	}
+	// No two items are equal, since their entry ids differ.
 	slices.SortFunc(items, func(a, b item) int {
 		if isLess(a, b) != descending {
 			return -1

@@ -74,7 +74,7 @@ func (m *Model) Apply(records []Record, checkpoint uint64) (v *View, lost []Loss
 			continue
 		}
 
-		// Does the stream hold the state?
+		// The stream holds the state if this record, or an earlier record of the same state, has a sequence.
 		if r.Sequence > 0 {
 			delete(m.lackingSubjects, r.Subject)
 		} else if m.knownState(r.Subject).sequence == 0 {
@@ -133,7 +133,7 @@ func (m *Model) publishView() *View {
 // Await returns the first view it sees whose sequence has reached seq, or ctx's error.
 func (m *Model) Await(ctx context.Context, seq uint64) (*View, error) {
 	for {
-		// Take the channel before the view: the next view closes it.
+		// Take the channel before the view: a view published after this step closes the channel, so none is missed.
 		m.mu.Lock()
 		next := m.next
 		m.mu.Unlock()
@@ -168,8 +168,8 @@ func (m *Model) addLacking(k events.Subject) {
 	m.lackingSubjects[k] = struct{}{}
 }
 
-// Lack records that the stream does not hold the states of some subjects, and publishes that. Only
-// the owner may call it, and not in bulk.
+// Lack records that the stream does not hold the states of some subjects, and publishes a view with the
+// new number of lacking subjects. Only the owner may call Lack, and not in bulk.
 func (m *Model) Lack(subjects []events.Subject) {
 	m.writing.Lock()
 	defer m.writing.Unlock()
@@ -177,9 +177,10 @@ func (m *Model) Lack(subjects []events.Subject) {
 	m.markLacking(subjects)
 }
 
-// Rewind sets the checkpoint back, for a stream with other messages after it than the known ones. All
-// states stay; subjects that had their state read after it are lacking until it is read again. The feed
-// has no name until NameFeed. Only the owner may call it, and not in bulk.
+// Rewind sets the checkpoint back, for a stream that has other messages after the checkpoint than were
+// read. All states stay. A subject whose state was read after the checkpoint is lacking until a message
+// with the state comes. The feed has no name until NameFeed. Only the owner may call Rewind, and not in
+// bulk.
 func (m *Model) Rewind(checkpoint uint64) {
 	m.writing.Lock()
 	defer m.writing.Unlock()

@@ -12,7 +12,7 @@ import (
 // that it touches. So the owner's trees change while any number of goroutines read a view's.
 type tree = btree.BTreeG[item]
 
-// item is a row in a tree: by key, then by list and entry id.
+// item is a row in a tree, sorted by key first. slot and class are copies of the row's slot and filter bits.
 type item struct {
 	key   uint64
 	row   *Row
@@ -99,10 +99,10 @@ func (x rowIndex) find(hash uint64) iter.Seq[*Row] {
 // withPrefix yields the rows with a hash that has the same first bits.
 func (x rowIndex) withPrefix(hash uint64, bits int) iter.Seq[*Row] {
 	return func(yield func(*Row) bool) {
-		low := 64 - bits
+		lowBits := 64 - bits // not compared
 
-		x.rows.Ascend(hash>>low<<low, func(key uint64, r *Row) bool {
-			return key>>low == hash>>low && yield(r)
+		x.rows.Ascend(hash>>lowBits<<lowBits, func(key uint64, r *Row) bool {
+			return key>>lowBits == hash>>lowBits && yield(r)
 		})
 	}
 }

@@ -125,8 +125,8 @@ func (x *Ranges) Tag(number int) string {
 
 // Append appends the lines of a range, from 0 to NumRanges-1, in order: one for each shown chat id, and
 // filler lines, so that all ranges are equally long. A line is the suffix of a hash, a colon, the listedAs
-// of the id in two hexadecimal digits, and a line feed. A filler's hash is of another text than any id's,
-// so it matches no id.
+// of the id in two hexadecimal digits, and a line feed. Fillers are hashed without RangeVersion, so no
+// filler matches an id.
 func (x *Ranges) Append(dst []byte, number int) []byte {
 	listed := map[string]listedAs{}
 	for r := range x.rows.withPrefix(uint64(number)<<rangeShift, rangeBits) {

@@ -19,8 +19,8 @@ type Row struct {
 	json      string // as lists and checks show it
 	id, chat  string // chat: the chat id
 	collation string
-	// text is folded name, chat id and reason, each after a newline but the first. No folded text
-	// has one, so no search matches across two.
+	// text is folded name, chat id and reason, with a newline between two. No folded text has a newline,
+	// so no match reaches from one folded text into the next.
 	text   string
 	names  string         // of text: name and chat id, the only texts that a check reads
 	folded string         // of text: the name
@@ -61,8 +61,8 @@ func (r *Row) Text() (name, text string) {
 	return r.Name(), reason.Text(r.textBetween(`,"descHtml":`, `,"verified":`))
 }
 
-// textBetween returns the text of the JSON string between two parts of the JSON that no string has, since it
-// escapes their quotes.
+// textBetween returns the text of the JSON string between before and after. Both have quotes, and a JSON
+// string escapes quotes, so neither occurs inside a string.
 func (r *Row) textBetween(before, after string) string {
 	start := strings.Index(r.json, before) + len(before)
 	size := strings.Index(r.json[start:], after)
@@ -188,7 +188,8 @@ func filterOf(e *events.Entry) (f filterBits) {
 // matchesFilters reports whether an entry with these bits is shown and passes the filters.
 func (f filterBits) matchesFilters(s Status, p Proofs) bool {
 	isVerified := f&bitVerified != 0
-	if f&bitShown == 0 || s == StatusVerified && !isVerified || s == StatusRisk && isVerified {
+	hasOtherStatus := s == StatusVerified && !isVerified || s == StatusRisk && isVerified
+	if f&bitShown == 0 || hasOtherStatus {
 		return false
 	}
 

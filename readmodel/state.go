@@ -152,15 +152,15 @@ func (s *state) setEntry(r *Record) {
 	old, _ := l.entries.Get(r.Subject.ID)
 	updated := entry{row: r.newRow(), sequence: r.Sequence, total: old.total}
 
-	// The slot that unlink frees is the first that link takes.
+	// Unlink first: link takes the slot that unlink has freed, so an entry that stays shown keeps its slot.
 	s.unlink(l, old)
 	s.link(l, updated)
 	l.markText(old.row, updated.row)
 	l.putEntry(r.Subject.ID, updated)
 }
 
-// link adds the state of an entry to all that is derived from it: orders, counts, digests, ranges, names
-// and the feed. unlink is its inverse; only these two know all of them.
+// link adds the state of an entry to everything that is derived from states: orders, counts, digests,
+// ranges, names and the feed. unlink takes the state out again; no other function knows all derived data.
 func (s *state) link(l *list, e entry) {
 	r := e.row
 	l.changed = true
@@ -222,17 +222,23 @@ func (s *state) unlink(l *list, e entry) {
 	l.slots.giveBack(r.slot)
 }
 
-// markText has searches read the row in the slot of a row that has changed, unless its text has not. The
-// old row is unlinked, and the new one linked.
+// markText marks the slots of the old and the updated row of an entry: searches then read the rows in
+// these slots, and do not trust the text index there. It marks nothing if slot and texts are the
+// same. The old row has been unlinked before, and the updated row linked.
 func (l *list) markText(old, updated *Row) {
 	wasShown := old != nil && old.isShown()
-	if wasShown && updated.isShown() && old.slot == updated.slot && old.text == updated.text && old.keys == updated.keys {
-		return
+	isShown := updated.isShown()
+	if wasShown && isShown {
+		hasSameTexts := old.text == updated.text && old.keys == updated.keys
+		if hasSameTexts && old.slot == updated.slot {
+			return
+		}
 	}
+
 	if wasShown {
 		l.texts.markSlot(old.slot)
 	}
-	if updated.isShown() {
+	if isShown {
 		l.texts.markSlot(updated.slot)
 	}
 }
@@ -295,7 +301,7 @@ func (s *state) setSequence(k events.Subject, sequence uint64) {
 	l.putEntry(k.ID, e)
 }
 
-// subjectsAfter returns the subjects that had the last message with their state after a sequence.
+// subjectsAfter returns the subjects whose state has its last message after a sequence.
 func (s *state) subjectsAfter(sequence uint64) (all []events.Subject) {
 	for i, name := range events.Lists() {
 		s.lists[i].entries.Scan(func(id string, e entry) bool {

@@ -41,8 +41,8 @@ func (q *textQuery) matchesRow(r *Row) bool {
 	}
 }
 
-// findText returns the slots of exactly the rows that have a text which contains the needle. The only
-// error is ctx's. No result is cached: the bodies of responses are, and a search takes milliseconds.
+// findText returns the slots of all rows whose text contains the needle, and no other slots. The only
+// error is ctx's. Results are not cached: a search takes milliseconds, and response bodies are cached.
 func (l *list) findText(ctx context.Context, needle string) (bitset, error) {
 	found := make(bitset, len(l.rows.chunks)*chunkLen/64)
 	query := []textQuery{{allText, needle}}
@@ -92,7 +92,7 @@ type textBlock struct {
 	// marked are the slots that have changed since index was begun; each slot with a row is marked if
 	// there is no index.
 	marked marks
-	// later are the marked slots that have changed since the block was last begun again.
+	// later are the slots that have changed since beginRebuild: finishRebuild leaves only these marked.
 	later marks
 }
 
@@ -120,7 +120,7 @@ func (m *marks) add(slot int) {
 
 func newTextBlocks() textBlocks { return textBlocks{size: textblock.Len} }
 
-// markSlot has searches read the row of a slot themselves.
+// markSlot marks a slot whose row has changed: searches read the row and do not ask the index.
 func (t *textBlocks) markSlot(slot uint32) {
 	block := int(slot) / t.size
 	for block >= len(t.blocks) {
@@ -172,7 +172,7 @@ func (b *textBlock) find(queries []textQuery, rowAt func(slot int) *Row) *textbl
 		}
 	}
 
-	// The index is wrong about rows that have changed since: they may be gone, or others.
+	// The index may be wrong about marked slots, which have changed since: read the rows in these slots.
 	if b.marked.rows != nil {
 		found.AndNot(b.marked.rows)
 		b.marked.rows.Each(func(slot int) {

@@ -39,9 +39,9 @@ const (
 // ErrNoSnapshot means that the bucket has no snapshot of a name.
 var ErrNoSnapshot = errors.New("there is no snapshot of this name")
 
-// Bucket is the object store of snapshots, in the layout of NATS. It makes single requests: the
-// accounts of the roles pass no messages of a consumer, by which the client library reads objects. Any
-// goroutine may use it.
+// Bucket is the object store of snapshots, in the layout of NATS. The client library reads objects with a
+// consumer, whose messages the accounts of the roles do not pass: so Bucket makes single requests. Any
+// goroutine may use a Bucket.
 type Bucket struct {
 	js       jetstream.JetStream
 	stream   stream.Stream
@@ -270,8 +270,8 @@ func (b *Bucket) Open(ctx context.Context, name string) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(packed)), nil
 }
 
-// Prune removes all but the newest keep snapshots of the registry that id is of, and chunks that a
-// killed Put has left. It returns the names that it removed.
+// Prune keeps the newest snapshots of the registry with the identity id, keep in number, and removes the
+// registry's older snapshots and the chunks that a killed Put has left. It returns the removed names.
 func (b *Bucket) Prune(ctx context.Context, id stream.Identity, keep int) (removed []string, err error) {
 	all, err := b.List(ctx)
 	if err != nil {
@@ -314,8 +314,10 @@ func (b *Bucket) removeOrphans(ctx context.Context) error {
 			continue
 		}
 		last, err := b.stream.LastMessage(ctx, subject)
-		if errors.Is(err, stream.ErrNoMessage) || err == nil && time.Since(last.Time) < orphanAge {
-			continue // perhaps of a Put in progress
+		isGone := errors.Is(err, stream.ErrNoMessage)
+		isRecent := err == nil && time.Since(last.Time) < orphanAge // perhaps of a Put in progress
+		if isGone || isRecent {
+			continue
 		}
 		if err := errors.Join(err, b.purgeSubject(ctx, subject)); err != nil {
 			return err

@@ -28,8 +28,8 @@ const (
 	// lockTimeout bounds the wait for bbolt's own lock on the file. LockDir keeps other servers out.
 	lockTimeout = time.Second
 
-	// mapSize is the address space for the map of a store: to move the map, bbolt waits until every
-	// reader has ended. It costs no memory.
+	// mapSize is the address space for the map of a store. A large one costs no memory, and the map need
+	// never move: before a move, bbolt waits until every reader has ended.
 	mapSize = min(64<<30, math.MaxInt/2)
 
 	// eraseEvery is the time between two erasures of free pages.
@@ -54,7 +54,8 @@ func openBolt(path string) (db *bolt.DB, err error) {
 }
 
 // eraseFree overwrites the free pages of the file at path, which db has open, with zeros: bbolt leaves
-// deleted text in them. db must have no reader. Free pages are the ones bbolt would use next.
+// deleted text in free pages. db must have no reader, since a reader may still read a page that was freed
+// after the reader began.
 func eraseFree(db *bolt.DB, path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {

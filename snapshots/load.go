@@ -45,8 +45,8 @@ type pair struct{ key, value []byte }
 // loadStates loads the states in their order. It loads one batch while all CPUs decode the next.
 func loadStates(ctx context.Context, cursor *bolt.Cursor, model *readmodel.Model, checkpoint uint64) error {
 	key, value := cursor.First()
-	var records []readmodel.Record
-	for key != nil || len(records) > 0 {
+	var previous []readmodel.Record // the batch before, decoded
+	for key != nil || len(previous) > 0 {
 		// Collect the next batch. It is empty at the end.
 		var batch []pair
 		for key != nil && len(batch) < batchSize {
@@ -58,18 +58,18 @@ func loadStates(ctx context.Context, cursor *bolt.Cursor, model *readmodel.Model
 			}
 		}
 
-		// Load the batch before, and decode this one meanwhile.
+		// Load the previous batch while this batch is decoded.
 		loaded := make(chan struct{})
 		go func() {
 			defer close(loaded)
-			model.Load(records, checkpoint)
+			model.Load(previous, checkpoint)
 		}()
 		decoded, err := decodeBatch(batch)
 		<-loaded
 		if err := errors.Join(err, ctx.Err()); err != nil {
 			return err
 		}
-		records = decoded
+		previous = decoded
 	}
 	return nil
 }

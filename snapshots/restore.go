@@ -39,7 +39,8 @@ func Restore(ctx context.Context, from io.Reader, path string) (h Header, err er
 	return h, nil
 }
 
-// fillFrom saves the states of a snapshot. The first transactions leave a store that is not complete.
+// fillFrom saves the states of a snapshot. Until the last transaction writes the snapshot's meta record, the
+// store has a digest that its states do not match: Open refuses such a store.
 func (s *Store) fillFrom(ctx context.Context, from io.Reader) (h Header, err error) {
 	part := Commit{States: map[events.Subject]State{}, Meta: s.Meta()}
 	err = Read(from, func(first Header) error {
@@ -68,8 +69,9 @@ func (s *Store) fillFrom(ctx context.Context, from io.Reader) (h Header, err err
 }
 
 // Bootstrap makes a store at path from the newest readable snapshot in the bucket that is related to
-// id, the identity of the stream. restored is false if there is none. An error means that there are
-// related ones and that none can be read.
+// id, the identity of the stream. Without a related snapshot, restored is false and err is nil. An error
+// means that the list or every related snapshot is unreadable. A snapshot without a readable header counts
+// as related.
 func Bootstrap(ctx context.Context, b *Bucket, id stream.Identity, path string, log *slog.Logger) (restored bool, err error) {
 	all, err := b.List(ctx)
 	if err != nil {

@@ -224,7 +224,7 @@ func (r *reader) readFirst(line []byte) error {
 		return err
 	}
 
-	// A server's own identity has no empty list, so that the two can be compared.
+	// An empty list becomes nil, as it is in a server's own identity: then equal identities compare as equal.
 	r.header = first.Data
 	r.phase = amongStates
 	if len(r.header.Follows) == 0 {
@@ -234,12 +234,15 @@ func (r *reader) readFirst(line []byte) error {
 }
 
 func checkHeader(h Header) error {
-	if h.Count < 0 || len(h.Marks) > maxMarks || len(h.Follows) > stream.MaxFollows || len(h.Digest) != len(readmodel.Digest{}.String()) {
+	hasLongList := len(h.Marks) > maxMarks || len(h.Follows) > stream.MaxFollows
+	hasDigest := len(h.Digest) == len(readmodel.Digest{}.String())
+	if h.Count < 0 || hasLongList || !hasDigest {
 		return errors.New("its first line is out of bounds")
 	}
 
 	for _, name := range append([]string{h.Stream, h.Epoch}, h.Follows...) {
-		if name == "" || len(name) > maxNameLength || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		isPrintable := !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' })
+		if name == "" || len(name) > maxNameLength || !isPrintable {
 			return errors.New("its first line names no stream and epoch")
 		}
 	}

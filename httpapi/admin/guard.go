@@ -72,7 +72,7 @@ func command(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// requireToken only lets probes and requests with the token through. Without a token it lets all through.
+// requireToken only lets probes and requests with the token through. If token is empty, every request passes.
 func requireToken(token string, next http.Handler) http.Handler {
 	if token == "" {
 		return next
@@ -86,7 +86,8 @@ func requireToken(token string, next http.Handler) http.Handler {
 		got := sha256.Sum256([]byte(strings.TrimSpace(shown)))
 		hasToken := strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(got[:], want[:]) == 1
 
-		if !hasToken && r.URL.Path != livePath && r.URL.Path != readyPath {
+		isProbe := r.URL.Path == livePath || r.URL.Path == readyPath
+		if !hasToken && !isProbe {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			sendLine(w, http.StatusUnauthorized, "unauthorized: a bearer token is required")
 			return

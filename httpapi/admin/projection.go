@@ -45,11 +45,11 @@ func ProjectionOf(v *readmodel.View) Projection {
 // caution returns a warning about a server that answers, for /readyz, or "".
 func (p Projection) caution() string {
 	if p.Frozen != nil {
-		which := "another one"
+		streamIs := "another one"
 		if *p.Frozen == "missing" {
-			which = "missing"
+			streamIs = "missing"
 		}
-		return ", but frozen: the stream is " + which + "; the last state is served, and nothing is applied until the stream is back or registry recover has run"
+		return ", but frozen: the stream is " + streamIs + "; the last state is served, and nothing is applied until the stream is back or registry recover has run"
 	}
 	if p.Rewound {
 		return ", but rewound: the stream came back in an older state; registry recover publishes what it has lost"

@@ -121,12 +121,14 @@ func newCheckView(p *CheckPage) (v checkView, err error) {
 
 	v.IsServer = areServers(&p.Verdict)
 
-	// What to do next. Beside an id, a name that nobody has would hide the answer to the id.
+	// What to do next. The field asks for an id if the text has no id, an id that may be mistyped, or only the name of a
+	// trusted person.
 	byID := p.Verdict.Reason == verdict.ByID
 	isID := func(f verdict.Finding) bool { return f.Kind == verdict.ID }
 	hasID := byID || slices.ContainsFunc(p.Verdict.Findings, isID)
 	if !hasID || p.Verdict.Reason == verdict.OneDigitOff || p.Verdict.Value == verdict.TrustedName {
 		v.AskID = &askID{IsServer: v.IsServer}
+		// A text that is nobody's is not kept: checked together with the id, the text would hide the answer.
 		if p.Verdict.Value != verdict.Unchecked {
 			v.AskID.Keep = p.Asked
 		}
@@ -229,13 +231,16 @@ func findSame(p *CheckPage) (*same, error) {
 // since a name may be chosen to ping people, or to be a link.
 type warning struct{ Text, Link string }
 
-// newWarning returns the warning of accused rows, or nil if there is no address of them without a name.
+// newWarning returns the warning of accused rows. It returns nil if nobody is accused, or if the only address that shows
+// all rows has a name.
 func newWarning(byID bool, rows []*readmodel.Row) *warning {
-	if gravestOf(rows) >= trusted || len(rows) > 1 && !byID {
+	isAccusation := gravestOf(rows) < trusted
+	needsName := len(rows) > 1 && !byID
+	if !isAccusation || needsName {
 		return nil
 	}
 
-	// Several entries share an id, which has an address, too.
+	// The link is the page of the only entry. Of several entries, the link is the check of their id.
 	r := rows[0]
 	w := warning{Text: describeAccused(byID, rows) + ".", Link: EntryPath(r.List(), r.ID())}
 	if len(rows) > 1 {

@@ -78,8 +78,8 @@ type paging struct {
 	TooFar       bool   // no link reaches what follows
 }
 
-// newPaging returns the paging of a page that shows some of total results, after the first skip. link returns the address
-// of the page that begins after the first skip.
+// newPaging returns the paging of a page after the first skip of total results. shown is the number of results on the page.
+// link returns the address of the page with another skip.
 func newPaging(skip, limit, shown, total, maxSkip int, link func(skip int) string) (p paging) {
 	next := skip + shown
 	if shown > 0 && (skip > 0 || next < total) {
@@ -90,8 +90,9 @@ func newPaging(skip, limit, shown, total, maxSkip int, link func(skip int) strin
 	}
 
 	// The API refuses a greater skip, so no link leads there.
-	p.TooFar = next < total && shown > 0 && next > maxSkip
-	if next < total && shown > 0 && !p.TooFar {
+	hasMore := next < total && shown > 0
+	p.TooFar = hasMore && next > maxSkip
+	if hasMore && !p.TooFar {
 		p.Older = link(next)
 	}
 	return p

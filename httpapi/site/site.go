@@ -147,7 +147,9 @@ type page struct {
 
 // SiteName returns the name of the site at the end of the title.
 func (p page) SiteName() string {
-	if p.Named || p.Path == "/" && p.Canonical == "" {
+	// The answer to a check has the path of the first page, but no canonical path.
+	isAnswer := p.Path == "/" && p.Canonical == ""
+	if p.Named || isAnswer {
 		return "Rejestr"
 	}
 	return "Rejestr oszustów"
@@ -175,8 +177,8 @@ func (s *Site) Append(dst []byte, c Content) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// blankControls puts spaces in place of control characters, which only data can have: browsers ignore them, and a terminal
-// obeys.
+// blankControls puts spaces in place of control characters. Only the data in a page can have control characters: browsers
+// ignore them, but a terminal obeys them.
 func blankControls(page []byte) {
 	for i, b := range page {
 		if b < ' ' && b != '\n' && b != '\t' || b == 0x7f {

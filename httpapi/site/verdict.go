@@ -50,24 +50,24 @@ func describeVerdict(v *verdict.Verdict) verdictView {
 			"Telefonów, numerów kart i kont, adresów stron i zaproszeń rejestr nie sprawdza."}
 }
 
-// describeAccused says that accused are on a list, without their names.
+// describeAccused says that the accused of rows are on a list. The sentence has no name: chats show the sentence, too.
 func describeAccused(byID bool, rows []*readmodel.Row) string {
 	g := grades[gravestOf(rows)]
-	isOther := func(r *readmodel.Row) bool { return r.ChatID() != rows[0].ChatID() }
+	hasOtherID := func(r *readmodel.Row) bool { return r.ChatID() != rows[0].ChatID() }
 	isPerson := func(r *readmodel.Row) bool { return r.List() != events.Servers }
-	areServers := !slices.ContainsFunc(rows, isPerson)
+	onlyServers := !slices.ContainsFunc(rows, isPerson)
 
-	if byID && slices.ContainsFunc(rows, isOther) {
+	if byID && slices.ContainsFunc(rows, hasOtherID) {
 		return g.call + "W tym tekście są ID z rejestru, także z " + g.fromList
 	}
 	if byID {
-		return g.sayListed(areServers)
+		return g.sayListed(onlyServers)
 	}
 
 	if len(rows) > 1 {
 		return g.call + "Na " + g.onList + " są wpisy o tej nazwie"
 	}
-	if areServers {
+	if onlyServers {
 		return g.call + "Na " + g.onList + " jest serwer o tej nazwie"
 	}
 	return g.call + "Na " + g.onList + " jest konto o tej nazwie"

@@ -180,6 +180,8 @@ func (a *avatars) findCached(key avatarKey) (cachedAvatar, bool) {
 	if c, ok := a.cache.GetIfPresent(key); ok {
 		return c, true
 	}
+
+	// If the name was not found, no size of the picture can be: the result for the name is the result for every size.
 	name, ok := a.cache.GetIfPresent(avatarKey{key.user, 0})
 	return name, ok && name.result != avatarFound
 }
@@ -191,7 +193,7 @@ func (a *avatars) fetchInTurn(key avatarKey) cachedAvatar {
 		return c
 	}
 
-	// So many calls may run.
+	// At most maxAtOnce pictures are fetched at a time. Any further request fails at once.
 	select {
 	case a.slots <- struct{}{}:
 		defer func() { <-a.slots }()
@@ -199,7 +201,7 @@ func (a *avatars) fetchInTurn(key avatarKey) cachedAvatar {
 		return cachedAvatar{}
 	}
 
-	// So many may begin in a second. Wait refuses a turn that would come too late.
+	// At most perSecond pictures are begun in a second. Wait fails at once if the turn would come after the deadline of ctx.
 	ctx, cancel := context.WithTimeout(a.ctx, callTimeout)
 	defer cancel()
 	if a.limiter.Wait(ctx) != nil || a.isPaused() {
@@ -218,8 +220,8 @@ func (a *avatars) fetchInTurn(key avatarKey) cachedAvatar {
 	return c
 }
 
-// fetch asks for the picture's name, unless it is cached, and then for the picture. Its error is about the platform: a missing
-// picture is none.
+// fetch asks for the picture's name, unless the name is cached, and then for the picture. fetch returns an error if the
+// platform failed. A missing picture is no failure.
 func (a *avatars) fetch(ctx context.Context, key avatarKey) (cachedAvatar, error) {
 	name, err := a.fetchName(ctx, key.user)
 	if err != nil || name.result != avatarFound {
@@ -235,7 +237,8 @@ func (a *avatars) fetch(ctx context.Context, key avatarKey) (cachedAvatar, error
 	return c, err
 }
 
-// fetchName is shared by requests for several sizes of a user's picture.
+// fetchName returns the name of a user's picture. Requests for several sizes of the picture share one call. The key of
+// the call is the user alone: the keys of findPicture have a size, too.
 func (a *avatars) fetchName(ctx context.Context, user string) (cachedAvatar, error) {
 	found, err, _ := a.running.Do(user, func() (any, error) {
 		key := avatarKey{user, 0}
@@ -265,21 +268,24 @@ func resultOf(err error) avatarResult {
 	return avatarFailed
 }
 
-// keep caches every result but a request to be left alone, which is not about a user.
+// keep caches a result, unless the platform asks to be left alone: such an answer says nothing about the user.
 func (a *avatars) keep(key avatarKey, c cachedAvatar, err error) {
-	if failure, ok := errors.AsType[*callError](err); !ok || failure.pause == 0 {
+	failure, ok := errors.AsType[*callError](err)
+	asksForPause := ok && failure.pause != 0
+	if !asksForPause {
 		a.cache.Set(key, c)
 	}
 }
 
-// pauseAfter returns for how long the platform is left alone after a failure. An answer about one user is no reason.
+// pauseAfter returns for how long the platform is left alone after a failure. An unusable answer may be about one user alone,
+// so it is no reason for a pause unless the platform asks for one.
 func pauseAfter(err error) time.Duration {
 	failure, ok := errors.AsType[*callError](err)
-	if ok && failure.outcome == outcomeUnusable && failure.pause == 0 {
-		return 0
-	}
 	if !ok {
 		return minPause
+	}
+	if failure.outcome == outcomeUnusable && failure.pause == 0 {
+		return 0
 	}
 	return min(max(failure.pause, minPause), maxPause)
 }

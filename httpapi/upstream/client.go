@@ -38,9 +38,9 @@ type client struct {
 	metrics   *metrics
 }
 
-// newClient returns a client that goes directly to a server, whatever proxies the environment names; with bounded headers;
-// without decompression, which could make a small answer large; and that follows no redirect, whose target the other server
-// chooses.
+// newClient returns a client that goes directly to a server, whatever proxies the environment names. The client bounds the
+// headers of an answer, does not decompress, since a small answer could become large, and follows no redirect, since the other
+// server chooses the target.
 func newClient(cfg Config) *client {
 	transport := cfg.transport
 	if transport == nil {
@@ -116,16 +116,18 @@ func (c *client) read(ctx context.Context, address string, header http.Header, l
 	return bytes.Clone(body), nil
 }
 
-// do sends a request. For a probe, which has no header, connecting is a part.
+// do sends a request. A request without header is a probe. A probe keeps no connection for the next one, so every probe
+// tests connecting, too.
 func (c *client) do(ctx context.Context, address string, header http.Header) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, &callError{outcome: outcomeFailed, text: "not an address"}
 	}
-	if header != nil {
+	isProbe := header == nil
+	if !isProbe {
 		req.Header = header
 	}
-	req.Close = header == nil
+	req.Close = isProbe
 	req.Header.Set("User-Agent", c.userAgent)
 
 	resp, err := c.http.Do(req)

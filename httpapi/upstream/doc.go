@@ -1,6 +1,7 @@
-// Package upstream calls servers of others: the status components, and the chat platform for pictures of users. They are slow,
-// wrong or hostile at times, so every call has a deadline and a bound on its bytes, follows no redirect, and is shared by all
-// who want its answer. No path of a call, which may hold a person's id, and no word of an answer reaches a log or a metric.
+// Package upstream calls servers of others: the status components, and the chat platform for pictures of users. Such servers
+// are slow, wrong or hostile at times. So every call has a deadline and a bound on its bytes, follows no redirect, and is shared
+// by all requests that want the answer. A path may hold a person's id, so no path of a call and no word of an answer reaches a
+// log or a metric.
 //
 // Start with Services.Avatar.
 //

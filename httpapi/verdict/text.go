@@ -87,7 +87,7 @@ func readText(search, id string) text {
 	if length <= maxNumber {
 		t.words = append(t.words, whole)
 	}
-	// Digits of another script end a number, or belong to it.
+	// A digit of another script may end a number in whole, and is a part of the number in typed and meant.
 	t.words = distinct(slices.Concat(t.words, numbersIn(whole), numbersIn(typed), numbersIn(meant)))
 	t.runs, t.blanks = runsIn(whole, meant)
 	return t
@@ -112,12 +112,13 @@ func withASCIIDigits(text string) string {
 			return r
 		}
 
-		// Scripts have their digits in tens, some next to each other.
-		zero := r
-		for unicode.Is(unicode.Nd, zero-1) {
-			zero--
+		// A script has ten digits in a row. The rows of some scripts touch, so the first digit may be another script's
+		// zero: the remainder is the value all the same.
+		first := r
+		for unicode.Is(unicode.Nd, first-1) {
+			first--
 		}
-		return '0' + (r-zero)%10
+		return '0' + (r-first)%10
 	}, text)
 }
 
@@ -125,15 +126,18 @@ func isID(digits string) bool { return len(digits) >= minDigits && len(digits) <
 
 // wholeID returns the id that the whole text is, or "".
 func wholeID(text string) string {
-	id, ok := events.ReadChatID(text)
+	id, isWhole := events.ReadChatID(text)
+	// Pages show an id in groups of four, so people copy this form.
 	if compact := strings.ReplaceAll(text, " ", ""); compact != text && text == inFours(compact) {
 		id = compact
-		ok = true
+		isWhole = true
 	}
-	if !ok || !isID(id) || strings.Trim(id, "0123456789") != "" {
-		return ""
+
+	hasDigitsOnly := strings.Trim(id, "0123456789") == ""
+	if isWhole && hasDigitsOnly && isID(id) {
+		return id
 	}
-	return id
+	return ""
 }
 
 // inFours returns an id in groups of four.
@@ -187,7 +191,8 @@ func idsIn(text string) (ids []string) {
 	return distinct(slices.DeleteFunc(ids, func(id string) bool { return !isID(id) }))
 }
 
-// groupingsIn returns every grouping of digits that no letter parts and that is as long as an id.
+// groupingsIn joins neighboring groups of digits, in every way without a letter between the groups, and returns the
+// results as long as an id.
 func groupingsIn(text string) (ids []string) {
 	for _, part := range letters.Split(place.ReplaceAllString(text, "x"), -1) {
 		groups := digits.FindAllString(part, -1)
@@ -218,8 +223,9 @@ func numbersIn(text string) (words []string) {
 	return words
 }
 
-// A text has words in three ways. Dots, dashes and underscores join words. Names of marks end at white space, commas and
-// quotes. Any mark parts words, but a word alone is then no name.
+// A text is cut into words in three ways. First, dots, dashes and underscores are parts of a word. Second, all marks are
+// parts of a word, except commas, colons, parentheses and quotes: a name may have nothing but marks. Third, every mark
+// ends a word, and a single word makes no run.
 var wordings = []struct {
 	word  *regexp.Regexp
 	least int // words of a run
@@ -231,7 +237,8 @@ var wordings = []struct {
 
 // runsIn returns the runs of words of the readings, each core once and the longest first, and the invisible words.
 func runsIn(readings ...string) (runs []run, blanks []string) {
-	cores := map[string]lookalike.Keys{} // of words
+	// The empty core counts as known, so that invisible words alone make no run.
+	cores := map[string]lookalike.Keys{} // by word
 	known := map[lookalike.Keys]bool{{}: true}
 	for i, reading := range readings {
 		for _, wording := range wordings {
@@ -261,8 +268,8 @@ func runsIn(readings ...string) (runs []run, blanks []string) {
 	return runs, distinct(blanks)
 }
 
-// sentence is a text in words. The cores of all words stand one after the other, so that the core of a run is a part of
-// them: a hostile text has thousands of runs.
+// sentence is a text in words. The cores of all words are joined, so that the core of a run is a substring and no copy:
+// a hostile text has thousands of runs.
 type sentence struct {
 	text   string
 	words  [][]int // where they begin and end in text
@@ -283,8 +290,8 @@ func (s *sentence) add(at []int, core lookalike.Keys) {
 
 func (s *sentence) end() coreEnd { return coreEnd{len(s.cores.Shape), len(s.cores.Folded)} }
 
-// runs returns the runs of at least some words, the most words first. A name of many words is all of the text, its
-// beginning, its end, or whole lines.
+// runs returns the runs of least words or more, the most words first. A run of more than maxWords words is the whole text,
+// its beginning, its end, or whole lines.
 func (s *sentence) runs(least int) iter.Seq[run] {
 	return func(yield func(run) bool) {
 		begins := append(s.begins, s.end())
@@ -292,7 +299,8 @@ func (s *sentence) runs(least int) iter.Seq[run] {
 		for n := len(s.words); n >= least; n-- {
 			for from := range len(s.words) - n + 1 {
 				to := from + n
-				if n > maxWords && from > 0 && to < len(s.words) && !s.areLines(from, to) {
+				isInside := from > 0 && to < len(s.words)
+				if n > maxWords && isInside && !s.areLines(from, to) {
 					continue
 				}
 
@@ -310,7 +318,8 @@ func (s *sentence) runs(least int) iter.Seq[run] {
 	}
 }
 
-// areLines reports whether a line ends before a run of words, and at its end.
+// areLines reports whether a run of words is whole lines: a line ends just before its first word, and just after its last
+// word. The text has words before and after the run.
 func (s *sentence) areLines(from, to int) bool {
 	isBreak := func(i int) bool { return strings.Contains(s.text[s.words[i-1][1]:s.words[i][0]], "\n") }
 	return isBreak(from) && isBreak(to)

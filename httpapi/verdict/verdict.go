@@ -2,10 +2,10 @@
 // entries that were found. Frightened people act on it, so no order of loops and no line of a template may decide whether
 // somebody is accused or vouched for. The first rule that holds decides:
 //
-//	1  accused, risk  the id or the page of an accused is in the text; or the whole text is their chat id or the
-//	                  number of their report, and no trusted person's name
-//	2  trusted        the whole text is one id of trusted persons and nobody else's name, alone or beside its
-//	                  owner's name
+//	1  accused, risk  the id or the page of an accused is in the text; or the whole text is the chat id of an
+//	                  accused or the number of a report on an accused, and no trusted person's name
+//	2  trusted        the whole text is one id of trusted persons, alone or beside the name of the id's owner, and
+//	                  the text is nobody else's name
 //	3  accused, risk  the whole text is a name of accused, of no trusted person, and there is no id in it
 //	4  trusted-name   the whole text is a name of trusted persons, and of nobody accused
 //	5  caution        digits, words, or their looks are somebody's, in some reading
@@ -13,7 +13,7 @@
 //	7  unchecked      everything else
 //
 // Rules 2, 3, 4 and 6 read nothing into a text: the whole text is an id or a name. Readings can only warn, so a better
-// one can be added at any time. A name is never cleared, since anybody can take another one.
+// reading can be added at any time. A name is never cleared, since anybody can take another name.
 //
 // Start with [Check]. text.go reads a text: its literal forms for rules 1 to 4 and 6, and its readings for rule 5.
 // verdict.go looks all of them up in one view, and has the rules.
@@ -94,7 +94,8 @@ type Finder interface {
 	Entry(l events.List, id string) *readmodel.Row
 }
 
-// Check decides. search and id are the fields of the page, which are one text. Its only error is ctx's.
+// Check returns the verdict on search and id, the two fields of the page: together they are one text. Check fails only
+// if ctx ends.
 func Check(ctx context.Context, in Finder, search, id string) (Verdict, error) {
 	t := readText(search, id)
 	f, err := find(ctx, in, t)
@@ -107,6 +108,7 @@ func Check(ctx context.Context, in Finder, search, id string) (Verdict, error) {
 		return v, nil
 	}
 
+	// An id on no list may be a listed id with a typing mistake.
 	near, err := in.Who(ctx, &readmodel.Question{IDs: oneDigitOff(t.id)})
 	if len(slices.Concat(near.IDs...)) > 0 {
 		v.Value = Unchecked
@@ -155,10 +157,12 @@ func find(ctx context.Context, in Finder, t text) (*found, error) {
 		f.numbers[number] = a.Numbers[i]
 	}
 
-	for _, m := range t.pages {
-		f.pages = append(f.pages, in.Entry(events.List(m[1]), m[2]))
+	for _, page := range t.pages {
+		list := events.List(page[1])
+		f.pages = append(f.pages, in.Entry(list, page[2]))
 	}
 
+	// The question has the names first, and the answer keeps the order.
 	f.named = slices.Concat(a.Literals[:len(t.names)]...)
 	f.blank = slices.Concat(a.Literals[len(t.names):]...)
 	return f, nil
@@ -194,7 +198,8 @@ func (f *found) decide() Verdict {
 		return Verdict{Value: Caution, Reason: f.explainCaution(findings), Findings: findings, Alone: f.idToCheckAlone(findings)}
 	}
 
-	// Rules 6 and 7: nobody. Check looks for ids one digit off.
+	// Rules 6 and 7: nobody was found. A shorter id is never called unlisted. Check turns rule 6 into rule 7 for an id
+	// one digit off a listed id.
 	if len(f.text.id) < minIssued {
 		return Verdict{Value: Unchecked}
 	}
@@ -222,9 +227,12 @@ func (f *found) accusedByID() []*readmodel.Row {
 		}
 	}
 
+	// The whole text decides as a number only if no trusted person can have it as a name.
 	whole := f.text.whole
-	if !slices.ContainsFunc(f.named, isTrusted) && !f.moreNamed {
+	mayBeTrustedName := slices.ContainsFunc(f.named, isTrusted) || f.moreNamed
+	if !mayBeTrustedName {
 		rows = append(rows, f.ids[whole]...)
+		// f.numbers has entries by their own number, too, and that number accuses nobody.
 		for _, r := range f.numbers[whole] {
 			if r.ReportID() == whole {
 				rows = append(rows, r)
@@ -234,12 +242,15 @@ func (f *found) accusedByID() []*readmodel.Row {
 	return slices.DeleteFunc(distinct(rows), isTrusted)
 }
 
-// trustedByID returns the trusted persons of rule 2. A name with digits may hide their id: "Agent 7 9900 0111 2223 3344 50".
+// trustedByID returns the trusted persons of rule 2. Groupings count, too, since the digits of a name may stand next to
+// the digits of the id: "Agent 7 9900 0111 2223 3344 50".
 func (f *found) trustedByID() []*readmodel.Row {
 	for _, id := range slices.Concat(f.text.ids, f.text.groupings) {
 		owners := f.ids[id]
 		isOther := func(r *readmodel.Row) bool { return r.ChatID() != id }
-		if len(owners) == 0 || slices.ContainsFunc(owners, isAccused) || slices.ContainsFunc(f.named, isOther) || f.moreNamed {
+		areOwnersTrusted := len(owners) > 0 && !slices.ContainsFunc(owners, isAccused)
+		mayBeOthersName := slices.ContainsFunc(f.named, isOther) || f.moreNamed
+		if !areOwnersTrusted || mayBeOthersName {
 			continue
 		}
 
@@ -254,10 +265,10 @@ func (f *found) trustedByID() []*readmodel.Row {
 
 // explainCaution returns the reason of a caution.
 func (f *found) explainCaution(findings []Finding) Reason {
-	isName := func(f Finding) bool { return f.Kind == Name }
-	isUnlistedID := func(f Finding) bool { return f.Kind == ID && len(f.Rows) == 0 }
-	isTrustedID := func(f Finding) bool {
-		return f.Kind == ID && len(f.Rows) > 0 && !slices.ContainsFunc(f.Rows, isAccused)
+	isName := func(one Finding) bool { return one.Kind == Name }
+	isUnlistedID := func(one Finding) bool { return one.Kind == ID && !isListed(one) }
+	isTrustedID := func(one Finding) bool {
+		return one.Kind == ID && isListed(one) && !slices.ContainsFunc(one.Rows, isAccused)
 	}
 
 	if slices.ContainsFunc(findings, isTrustedID) {
@@ -279,13 +290,15 @@ func (f *found) explainCaution(findings []Finding) Reason {
 	return InText
 }
 
-// idToCheckAlone returns an id that is not the whole text: a listed one, if there is any.
+// idToCheckAlone returns the first listed id beside other text, else the first id beside other text, or "".
 func (f *found) idToCheckAlone(findings []Finding) string {
-	isElse := func(one Finding) bool { return one.Kind != ID || one.Text == f.text.whole }
-	ids := slices.DeleteFunc(slices.Clone(findings), isElse)
+	isNoIDInText := func(one Finding) bool { return one.Kind != ID || one.Text == f.text.whole }
+	ids := slices.DeleteFunc(slices.Clone(findings), isNoIDInText)
 	if len(ids) == 0 {
 		return ""
 	}
+
+	// The index is -1 if no id is listed.
 	return ids[max(0, slices.IndexFunc(ids, isListed))].Text
 }
 
@@ -303,7 +316,9 @@ func (f *found) list() (findings []Finding) {
 				one.Rows = append(one.Rows, r)
 			}
 		}
-		if isListed(one) || kind == ID && len(rows) == 0 {
+		// An id has rows, but its finding has none, if earlier findings have all of its entries.
+		isNobodysID := kind == ID && len(rows) == 0
+		if isListed(one) || isNobodysID {
 			findings = append(findings, one)
 		}
 	}
@@ -324,16 +339,16 @@ func (f *found) list() (findings []Finding) {
 		add(word, Number, slices.Concat(f.ids[word], f.numbers[word])...)
 	}
 
-	// If a run of words is somebody's, its parts say nothing.
 	add(t.whole, Name, f.named...)
 	if len(f.blank) > 0 {
 		add(t.blanks[0], Name, f.blank...)
 	}
 
-	var longer []run
+	// The runs come the longest first. If a run is somebody's, the runs within it say nothing.
+	var listed []run
 	for i, r := range t.runs {
-		if len(f.alike[i]) > 0 && !slices.ContainsFunc(longer, r.isWithin) {
-			longer = append(longer, r)
+		if len(f.alike[i]) > 0 && !slices.ContainsFunc(listed, r.isWithin) {
+			listed = append(listed, r)
 			add(r.text, Name, f.alike[i]...)
 		}
 	}

@@ -90,7 +90,7 @@ func newDocument(analyzer *terms.Analyzer, r *readmodel.Row) document {
 		return strings.Join(found, " ")
 	}
 
-	// Verified entries have words to suggest; a chat id is no word.
+	// Verified entries have words to suggest. Take them before the chat id, which is no word, is analyzed.
 	name, reason := r.Text()
 	d := document{List: string(r.List()), Name: analyze(name), Reason: analyze(reason)}
 	if r.Verified() {
@@ -98,6 +98,7 @@ func newDocument(analyzer *terms.Analyzer, r *readmodel.Row) document {
 	}
 	d.ID = analyze(r.ChatID())
 
+	// Every row passes the first filter, which has no keyword; the last one that it passes gives the keyword.
 	for status, keyword := range statusKeywords {
 		if r.Passes(readmodel.Status(status), readmodel.ProofsAll) {
 			d.Status = keyword
@@ -255,7 +256,8 @@ func (x *index) indexPage(analyzer *terms.Analyzer, page *readmodel.FeedPage) er
 		return fmt.Errorf("batch: %w", err)
 	}
 
-	// A document that was there before leaves its words behind.
+	// If the index has grown by less than was added, documents were replaced or deleted: bleve retains
+	// the words of the old ones.
 	after, err := x.DocCount()
 	x.deleted = x.deleted || after < before+added
 	return err

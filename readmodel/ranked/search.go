@@ -148,8 +148,8 @@ func hasTerm(field, term string, weight float64) query.Query {
 	return q
 }
 
-// filtersOf returns the queries for the documents of a list, or all if it is empty, that pass the
-// filters of the query. They do not count in the order.
+// filtersOf returns the queries for the documents of a list, or of all lists if l is empty, that pass the
+// filters of the search. The queries have no weight, so the order of the results ignores them.
 func (s *search) filtersOf(l events.List) (filters []query.Query) {
 	add := func(field, keyword string) {
 		if keyword != "" {

@@ -21,12 +21,13 @@ const (
 	maxRead = 20
 )
 
-// suggestWords returns words that verified entries have and that are one edit from a word of the query
-// that no entry has.
+// suggestWords returns suggestions for the words of the query that no entry has: words of verified
+// entries, one edit away.
 func (s *search) suggestWords() (suggestions []string, err error) {
 	for i := range s.words {
 		word := &s.words[i]
-		if n := utf8.RuneCountInString(word.Plain); n < minRespelled || n > maxRespelled || isNumber(word.Plain) {
+		letters := utf8.RuneCountInString(word.Plain)
+		if letters < minRespelled || letters > maxRespelled || isNumber(word.Plain) {
 			continue
 		}
 		n, err := s.countDocuments([]query.Query{hasWord(word)})
@@ -44,8 +45,8 @@ func (s *search) suggestWords() (suggestions []string, err error) {
 	return suggestions, nil
 }
 
-// appendNear appends words near one. The index finds entries that may have some, and the view has the
-// words that they have now.
+// appendNear appends the words that are one edit away from word. The index finds entries that may have
+// such words, and the view has the current texts of these entries.
 func (s *search) appendNear(suggestions []string, word *terms.Token) ([]string, error) {
 	fuzzy := bleve.NewFuzzyQuery(word.Plain)
 	fuzzy.SetField("Words")
@@ -65,7 +66,8 @@ func (s *search) appendNear(suggestions []string, word *terms.Token) ([]string, 
 			if len(suggestions) == maxSuggestions {
 				return suggestions, nil
 			}
-			if !t.Part && isOneEdit(t.Plain, word.Plain) && !isNumber(t.Plain) && !slices.Contains(suggestions, t.Folded) {
+			isNear := !t.Part && isOneEdit(t.Plain, word.Plain) && !isNumber(t.Plain)
+			if isNear && !slices.Contains(suggestions, t.Folded) {
 				suggestions = append(suggestions, t.Folded)
 			}
 		}

@@ -36,9 +36,9 @@ func (addresses) Parse(parent ast.Node, block text.Reader, _ parser.Context) ast
 	// A letter or digit stands after the slashes, and none before the scheme.
 	written := before.Segment.Value(block.Source())
 	scheme := schemeAtEnd(written)
-	last, _ := utf8.DecodeLastRune(written[:len(written)-len(scheme)])
-	host, _ := utf8.DecodeRune(line[len("://"):])
-	if scheme == "" || isLetter(last) || !isLetter(host) {
+	beforeScheme, _ := utf8.DecodeLastRune(written[:len(written)-len(scheme)])
+	afterSlashes, _ := utf8.DecodeRune(line[len("://"):])
+	if scheme == "" || isLetter(beforeScheme) || !isLetter(afterSlashes) {
 		return nil
 	}
 

@@ -14,7 +14,8 @@ const (
 // word or a name, and is inflected regularly: as a noun, or as an adjective in -owy or a verb in
 // -ować derived from one.
 func guessStem(plain string) string {
-	if len(plain) < minGuessed || len(plain) > maxGuessed || strings.ContainsFunc(plain, func(r rune) bool { return r < 'a' || r > 'z' }) {
+	hasOtherRunes := strings.ContainsFunc(plain, func(r rune) bool { return r < 'a' || r > 'z' })
+	if len(plain) < minGuessed || len(plain) > maxGuessed || hasOtherRunes {
 		return plain
 	}
 
@@ -31,8 +32,8 @@ func cutEnding(word, endings string) string {
 	longest := 0
 	stem := word
 
-	for ending := range strings.FieldsSeq(endings) {
-		ending, softened, _ := strings.Cut(ending, "=")
+	for rule := range strings.FieldsSeq(endings) {
+		ending, softened, _ := strings.Cut(rule, "=")
 		rest, ok := strings.CutSuffix(word, ending)
 		if ok && len(ending) > longest && len(rest)+len(softened) >= minStem {
 			longest = len(ending)

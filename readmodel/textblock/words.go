@@ -132,7 +132,8 @@ func (p *part) findReasons(needle string) (maybe *Rows, isSure bool) {
 		narrow(&p.boundaries, boundaryOf(pieces[i], pieces[i+1]))
 	}
 
-	// It has each word of the needle: the first one ends a word there, and the last one starts one.
+	// The reason has each piece of the needle: the first piece ends a word of the reason, the last piece
+	// begins one, and the others are whole words. Boundaries have narrowed by short pieces already.
 	for i, piece := range pieces {
 		if i > 0 {
 			piece = "\n" + piece

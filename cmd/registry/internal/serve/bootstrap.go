@@ -32,9 +32,9 @@ type loader struct {
 	bucket *atomic.Pointer[snapshots.Bucket] // set before there is a connection
 }
 
-// loadStore loads the store and shows its model. A damaged store is set aside. Without a store it makes one
-// from a snapshot, if there is one, and only for that it waits, through connected, until the broker
-// can be asked.
+// loadStore loads the store and shows its model. A damaged store is set aside. Without a store,
+// loadStore makes one from a snapshot, if there is a snapshot. Nothing else here needs the broker: only
+// without a store does loadStore wait for the connection that comes through connected.
 func (l *loader) loadStore(ctx context.Context, connected <-chan jetstream.JetStream) error {
 	// A crash may have left half a rebuild.
 	path := l.cfg.storePath()
@@ -82,8 +82,8 @@ func (l *loader) openStore(ctx context.Context, path string) (*snapshots.Store, 
 // joins it with the stream. If there is no snapshot it does nothing, and everything is replayed. It
 // waits for a broker that is away, since nothing can be served without it.
 //
-// Where there are snapshots and the stream is missing or empty, or none of them can be read, it fails:
-// the server would report every listed person as unknown.
+// If there are snapshots, it fails where the stream is missing or empty, and where no snapshot can be
+// read: the server would report every listed person as unknown.
 func (l *loader) bootstrap(ctx context.Context, connected <-chan jetstream.JetStream) error {
 	// The index is of a store that is gone.
 	if err := os.RemoveAll(l.cfg.rankedDir()); err != nil {
@@ -103,7 +103,8 @@ func (l *loader) bootstrap(ctx context.Context, connected <-chan jetstream.JetSt
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	// Without snapshots nothing can have been lost that the stream would not show.
+
+	// Without snapshots, the stream is all that is known, and a replay of it is complete.
 	info, all, err := l.findSnapshots(ctx, js)
 	if err != nil || len(all) == 0 {
 		return err

@@ -25,9 +25,9 @@ type link struct {
 	live *live
 }
 
-// connectBroker connects to the broker: the embedded one, which it starts, or the one at --nats-url, which
-// may be away. It serves validation requests of backends. close closes the connection and then the
-// broker.
+// connectBroker starts the embedded broker and connects to it, or connects to the broker at --nats-url,
+// which may be away. It also answers the validation requests of backends. close closes the connection
+// and then the broker.
 func (l link) connectBroker() (js jetstream.JetStream, close func(), err error) {
 	open := l.dialExternal
 	if l.cfg.IsEmbedded() {

@@ -42,8 +42,9 @@ func (s *server) newGeneration(model *readmodel.Model, store *snapshots.Store, m
 	return g
 }
 
-// mayWrite reports whether g may write into the stream. In a cluster only the role that makes snapshots
-// may, and only if no generation before g is served, since a rebuild may still be refused.
+// mayWrite reports whether g may write into the stream. It may only while g is served: the rebuild that
+// made g may still be refused before. On a broker of its own, every server may; on a shared broker,
+// only a server that makes snapshots.
 func (s *server) mayWrite(g *generation) bool {
 	return (s.cfg.IsEmbedded() || s.cfg.SnapshotEvery > 0) && s.live.current() == g
 }
@@ -51,9 +52,9 @@ func (s *server) mayWrite(g *generation) bool {
 // firstGeneration returns the generation of the saved state.
 func (s *server) firstGeneration(model *readmodel.Model, store *snapshots.Store) *generation {
 	return s.newGeneration(model, store, func(mayWrite func() bool) *projector.Projector {
-		events := s.live.stream.Load()
+		eventStream := s.live.stream.Load()
 		return projector.New(projector.Config{
-			JetStream: events.JS, Stream: events.Name, Replicas: s.cfg.StreamReplicas, History: s.cfg.StreamHistory,
+			JetStream: eventStream.JS, Stream: eventStream.Name, Replicas: s.cfg.StreamReplicas, History: s.cfg.StreamHistory,
 			MayWrite: mayWrite, Demo: s.cfg.Demo, Model: model, Store: store, Meta: store.Meta(), Logger: s.log,
 			StartupTimeout: patienceAfter(time.Since(s.cfg.Began)),
 		})
@@ -143,7 +144,7 @@ func (s *server) follow(drained <-chan struct{}) error {
 		select {
 		case <-g.replaced.Done(): // another one is served
 		case <-g.following.Done():
-			ended = g.replaced.Err() == nil
+			ended = g.replaced.Err() == nil // a replaced generation's projector ends, too
 		case <-drained:
 			ended = true
 		}

@@ -99,8 +99,8 @@ func (l *live) startReason() string {
 	return step
 }
 
-// explainError returns the projector's error, with the reason if the projector only knows that it is
-// disconnected.
+// explainError returns the projector's error or, while the broker cannot be reached, the reason for
+// that in its place. A frozen projector's error stays, since it is about the stream itself.
 func (l *live) explainError(frozen bool, lastError string) string {
 	if d := l.unreachable.Load(); d != nil && lastError != "" && !frozen {
 		return "The broker cannot be reached: " + d.String() + "."
@@ -158,8 +158,8 @@ func (l *live) projection() admin.Projection {
 func (l *live) checkDatabase(ctx context.Context) error {
 	g := l.current()
 	p, running := g.progress()
-	events := l.stream.Load()
-	if events == nil || !running {
+	eventStream := l.stream.Load()
+	if eventStream == nil || !running {
 		return errors.New(l.startReason())
 	}
 
@@ -185,8 +185,8 @@ func (l *live) checkDatabase(ctx context.Context) error {
 	})
 
 	group.Go(func() error {
-		if _, err := events.Info(ctx); err != nil {
-			return fmt.Errorf("stream %s: %w", events.Name, err)
+		if _, err := eventStream.Info(ctx); err != nil {
+			return fmt.Errorf("stream %s: %w", eventStream.Name, err)
 		}
 		return nil
 	})

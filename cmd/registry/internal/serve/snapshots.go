@@ -117,8 +117,9 @@ func (k *snapshotter) gracePeriod() time.Duration { return min(k.cfg.SnapshotEve
 // makeIfDue makes a snapshot if one is due, and returns when to check again.
 func (k *snapshotter) makeIfDue(ctx context.Context) (next time.Duration, err error) {
 	p, _ := k.live.progress()
-	if !p.Connected || p.Frozen != "" || p.Reading || p.Checkpoint == 0 {
-		return k.gracePeriod(), nil // reported elsewhere
+	canSnapshot := p.Connected && p.Frozen == "" && !p.Reading && p.Checkpoint > 0
+	if !canSnapshot {
+		return k.gracePeriod(), nil // no failure of a snapshot: the cause is reported elsewhere
 	}
 
 	newest, err := k.findNewest(ctx)
