@@ -2,8 +2,8 @@ package events
 
 import "strings"
 
-// checkChatID rejects anything but a chat id (IsChatID): every check of such an entry would find no
-// match, which passes for an all-clear.
+// checkChatID rejects anything but a chat id (IsChatID). An entry with another text would match no check,
+// and a check without a match passes for an all-clear.
 func checkChatID(s string) error {
 	if isLostValue(s) {
 		return newDataError("chatId", "a value that a program has lost, such as undefined or null; of an unknown person, send unknown-<entryId>")
@@ -18,8 +18,8 @@ func checkChatID(s string) error {
 // [A-Za-z0-9_-]{1,64}, and no value that a program has lost.
 func IsChatID(s string) bool { return IsID(s) && !isLostValue(s) }
 
-// isLostValue reports whether s is, in any case, the text that programs, databases and spreadsheets
-// make of a missing value.
+// isLostValue reports whether s is a text that programs, databases and spreadsheets make of a missing
+// value, in capital or small letters.
 func isLostValue(s string) bool {
 	switch strings.ToLower(s) {
 	case "undefined", "null", "nan", "none", "nil", "true", "false", "infinity", "unknown", "brak", "-1", "0":
@@ -67,6 +67,7 @@ func isPlatform(host string) bool {
 	host = strings.ToLower(host)
 	for _, domain := range [...]string{"discord.com", "discordapp.com"} {
 		if below, ok := strings.CutSuffix(host, domain); ok && (below == "" || strings.HasSuffix(below, ".")) {
+			// With any other character, such as ? or @, the address would lead to another host.
 			return strings.Trim(below, "abcdefghijklmnopqrstuvwxyz0123456789-.") == ""
 		}
 	}

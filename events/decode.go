@@ -56,8 +56,8 @@ func Decode(payload []byte) (Event, error) {
 	return e, nil
 }
 
-// DecodeMessage is Decode for a message of the stream: it also rejects an unknown subject, and any but
-// the data's.
+// DecodeMessage is Decode for a message of the stream. It also rejects an unknown subject, and a subject
+// that differs from the subject of the data.
 func DecodeMessage(subject string, payload []byte) (Event, error) {
 	published, err := ParseSubject(subject)
 	if err != nil {
@@ -75,24 +75,25 @@ func DecodeMessage(subject string, payload []byte) (Event, error) {
 	return e, nil
 }
 
-// hasEscapedNUL finds the escape \u0000 in JSON text. An odd run of backslashes ends in an escape;
-// an even one is only backslashes. Raw NUL is a syntax error already.
+// hasEscapedNUL finds the escape \u0000 in JSON text. Two backslashes are one escaped backslash, so the
+// text \u0000 is an escape only after an even number of backslashes. Raw NUL is a syntax error already.
 func hasEscapedNUL(b []byte) bool {
-	for off := 0; ; {
-		i := bytes.Index(b[off:], []byte(`\u0000`))
+	for from := 0; ; {
+		i := bytes.Index(b[from:], []byte(`\u0000`))
 		if i < 0 {
 			return false
 		}
 
-		// Count the backslashes before it.
-		first := off + i
+		found := from + i
+		first := found // the first backslash of the run that ends at found
 		for first > 0 && b[first-1] == '\\' {
 			first--
 		}
-		if (off+i-first)%2 == 0 {
+		backslashesBefore := found - first
+		if backslashesBefore%2 == 0 {
 			return true
 		}
-		off += i + 1
+		from = found + 1
 	}
 }
 
@@ -303,9 +304,10 @@ func explainJSON(err error, field, prefix string, raw []byte) error {
 		return newError("event", "not JSON: ends too early")
 	}
 
-	// It is, but a value is of another kind.
+	// It is JSON, but a value is of the wrong kind: a member or, with an empty path, the whole object.
 	if semantic, ok := errors.AsType[*json.SemanticError](err); ok {
-		if path := strings.ReplaceAll(strings.TrimPrefix(string(semantic.JSONPointer), "/"), "/", "."); path != "" {
+		path := strings.ReplaceAll(strings.TrimPrefix(string(semantic.JSONPointer), "/"), "/", ".")
+		if path != "" {
 			field = prefix + path
 		}
 		return newError(field, describeKind(semantic))
@@ -359,8 +361,11 @@ func parseTime(field, written string) (time.Time, error) {
 // isStrictTime refuses what Go's parser lets through: an hour of one digit, a comma before the
 // fraction, an offset of 24 hours or 60 minutes.
 func isStrictTime(s string) bool {
-	const seconds = len("2006-01-02T15:04:05")
-	if len(s) <= seconds || s[13] != ':' || s[seconds] == ',' {
+	const (
+		hourEnd   = len("2006-01-02T15")
+		secondEnd = len("2006-01-02T15:04:05")
+	)
+	if len(s) <= secondEnd || s[hourEnd] != ':' || s[secondEnd] == ',' {
 		return false
 	}
 
@@ -368,7 +373,7 @@ func isStrictTime(s string) bool {
 		return true
 	}
 
-	// The offset is the last thing.
+	// The offset, such as +01:00, ends the text. Numbers of two digits compare as text.
 	offset := s[len(s)-len("+00:00"):]
 	return offset[1:3] < "24" && offset[4:] < "60"
 }

@@ -11,6 +11,6 @@
 // chatid.go (what a chat id is, here and in the API) and stream.go (names).
 //
 // Decode never panics and takes exactly the events that the contract allows; its error names the member
-// at fault in one line that fits a header. Encode refuses the same events. AppendData writes one text
-// for one value: digests and ties rest on that.
+// at fault in one line that fits a header. Encode refuses the same events. AppendData writes equal data
+// as equal text: digests, and the order of states with equal revisions, rest on that.
 package events

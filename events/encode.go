@@ -31,8 +31,9 @@ func Encode(e Event) ([]byte, error) {
 	return w.b, nil
 }
 
-// AppendData appends only the data to dst. Equal data give equal text: digests and ties rest on that. d
-// must be valid (Validate); otherwise it appends nothing, or JSON that Decode refuses.
+// AppendData appends only the JSON of the data to dst. Equal data give equal text: digests, and the order
+// of states with equal revisions, rest on that. d must be valid (Validate); of invalid data AppendData
+// appends nothing, or JSON that Decode refuses.
 func AppendData(dst []byte, d Data) []byte {
 	w := writer{dst}
 	d.appendTo(&w)

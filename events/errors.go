@@ -36,9 +36,9 @@ func (e *Error) Plain() string {
 var ErrBinaryMode = newError("event", "CloudEvents in binary mode (ce- headers) are not read; send structured mode: "+
 	"the whole event as JSON, "+HeaderContent+" "+ContentType)
 
-// IsBinaryMode reports whether a message's headers make it a CloudEvent in binary mode. If a
-// message has such headers but is also a valid event in structured mode, the caller treats it as
-// structured.
+// IsBinaryMode reports whether a message's headers make it a CloudEvent in binary mode. It is for a
+// message whose payload does not decode: a payload that is a valid event in structured mode counts as
+// one, whatever the headers are.
 func IsBinaryMode(header map[string][]string) bool {
 	for name := range header {
 		if strings.EqualFold(name, "ce-specversion") {
@@ -53,7 +53,7 @@ func IsBinaryMode(header map[string][]string) bool {
 var errStatus = newError("headers", "Status is the broker's own; send the event without the headers of another message")
 
 // CheckHeaders returns an error for headers that no event may have. Some client libraries take a
-// message with a header "Status" for the broker's own, so readers would differ about it.
+// message with a header "Status" for the broker's own message, so some readers would miss the event.
 func CheckHeaders(header map[string][]string) error {
 	for name := range header {
 		if strings.EqualFold(name, "status") {
@@ -76,10 +76,11 @@ func newQuotingError(field, problem, text string) error {
 // timeCharacters are the characters of times in the formats of databases and languages.
 const timeCharacters = "0123456789-+:.,/ TtZz"
 
-// newTimeError is newError for a time. It quotes the text if that can only be a time: the usual
-// mistake is another format, and the sender may not know which one a library chose.
+// newTimeError is newError for a time. It quotes the text if the text looks like a time: the usual
+// mistake is another format, and the sender may not know which format a library chose.
 func newTimeError(field, problem, written string) error {
-	if written == "" || len(written) > maxQuoted || strings.Trim(written, timeCharacters) != "" {
+	looksLikeTime := written != "" && len(written) <= maxQuoted && strings.Trim(written, timeCharacters) == ""
+	if !looksLikeTime {
 		return newError(field, problem)
 	}
 	return &Error{Field: field, Problem: problem + ": " + quoteASCII(written), plain: problem}

@@ -83,8 +83,8 @@ type Data interface {
 	// Subject returns the event's subject, which is also the NATS subject to publish it on.
 	Subject() Subject
 
-	// eventTypes returns the types of events with this kind of data. The first sets the state, whatever
-	// was there.
+	// eventTypes returns the types that an event with this kind of data may have. The first type sets the
+	// state, whatever the earlier state was.
 	eventTypes() []Type
 
 	stateRevision() int64

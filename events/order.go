@@ -19,9 +19,9 @@ func Revision(d Data) int64 { return d.stateRevision() }
 func Revised(d Data, revision int64) Data { return d.withRevision(revision) }
 
 // CheckRevision returns an *Error if the revision of d is more than a day ahead of now and greater than
-// known, the greatest known of its subject or 0. Such a number is a mistake, such as microseconds. A
-// projector does not use it, so that no clock
-// decides which state is the latest.
+// known, the greatest known revision of the subject (0: none). Such a revision is a mistake, often a
+// clock in microseconds. A projector does not call CheckRevision, so that no clock decides which state is
+// the latest.
 func CheckRevision(d Data, known int64, now time.Time) error {
 	if r := Revision(d); r > now.Add(24*time.Hour).UnixMilli() && r > known {
 		return newDataError("revision", "more than a day ahead of the clock, in milliseconds since 1970")

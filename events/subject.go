@@ -15,8 +15,8 @@ const (
 	KindDonation
 )
 
-// Subject names one thing that events describe: the unit of state. Its greatest state is the latest
-// (Compare). Two subjects are equal if their texts are.
+// Subject names one thing that events describe: an entry, a view total or a donation. The greatest state
+// of a subject is the latest (Compare). Two subjects are equal if their texts (String) are equal.
 type Subject struct {
 	Kind Kind
 	List List   // empty for a donation
@@ -72,24 +72,26 @@ func (s Subject) Masked() string {
 	return s.String()
 }
 
-// MaskSubject is Masked for the subject of any message, also if it violates the contract. A
-// subject that begins as the registry's do but is not in the contract may contain a donation's id
-// anywhere. So may the subject of an entry if its payload, which may be nil, mentions a donation.
-// Subjects of other streams stay unchanged.
+// MaskSubject is Masked for the subject of any message, also of a message that violates the contract. An
+// unknown subject that begins with "registry." may contain a donation's id anywhere, and becomes
+// "registry.*". A known subject is shown without its id if the payload, which may be nil, mentions a
+// donation. Subjects of other streams stay unchanged.
 func MaskSubject(subject string, payload []byte) string {
 	if strings.HasPrefix(subject, "registry.donations.") {
 		return Subject{Kind: KindDonation, ID: "*"}.String()
 	}
 
-	s, known := parseSubject(subject)
+	parsed, known := parseSubject(subject)
 	if !known && strings.HasPrefix(subject, "registry.") {
 		return "registry.*"
 	}
 
-	// A donation may have been published on an entry's subject.
-	if known && (bytes.Contains(payload, []byte("registry.donation")) || bytes.Contains(payload, []byte("donationId"))) {
-		s.ID = "*"
-		return s.String()
+	// A donation may have been published on an entry's subject by mistake.
+	mentionsDonation := bytes.Contains(payload, []byte("registry.donation")) ||
+		bytes.Contains(payload, []byte("donationId"))
+	if known && mentionsDonation {
+		parsed.ID = "*"
+		return parsed.String()
 	}
 	return subject
 }

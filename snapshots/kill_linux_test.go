@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"regexp"
-	"runtime"
 	"syscall"
 	"testing"
 
@@ -36,10 +35,8 @@ func TestKillInsideCommit(t *testing.T) {
 	t.Run("a full one", func(t *testing.T) { newDeath(t, strace, copyOf(t, s)).everywhere() })
 }
 
-// commitOnce saves one commit, all of it on one thread: strace counts calls by thread, so that the
-// nth call of a kind is the same each time.
+// commitOnce saves one commit.
 func commitOnce(s *Store, m *readmodel.Model) int {
-	runtime.LockOSThread()
 	if err := s.Save(nextCommit(m)); err != nil {
 		fmt.Println("save:", err)
 		return 1

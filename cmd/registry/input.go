@@ -21,7 +21,8 @@ func readInput(ctx context.Context, name string, stdin io.Reader, visit func(num
 		return cli.FileError("FILE", name, err)
 	}
 	defer file.Close()
-	// A read of a silent pipe ends with ctx.
+	// The end of ctx closes the file: nothing else ends a read of a silent pipe. AfterFunc returns the
+	// function to defer, which calls this off.
 	defer context.AfterFunc(ctx, func() { _ = file.Close() })()
 
 	text, err := snapshots.Unpack(file)
@@ -34,17 +35,17 @@ func readInput(ctx context.Context, name string, stdin io.Reader, visit func(num
 	return nil
 }
 
-// openInput opens a file, or standard input, whose Close interrupts a Read. The goroutine that copies
-// standard input ends with it: nothing waits for it, since a process cannot stop its own read of a
-// silent pipe.
+// openInput opens a file, or standard input. Close interrupts a Read of the result. The goroutine that
+// copies standard input may run until standard input ends: nothing waits for the goroutine, since a
+// process cannot stop its own read of a silent pipe.
 func openInput(name string, stdin io.Reader) (io.ReadCloser, error) {
 	if name != "-" {
 		return os.Open(name)
 	}
-	out, in := io.Pipe()
+	reader, writer := io.Pipe()
 	go func() {
-		_, err := io.Copy(in, stdin)
-		in.CloseWithError(err)
+		_, err := io.Copy(writer, stdin)
+		writer.CloseWithError(err)
 	}()
-	return out, nil
+	return reader, nil
 }

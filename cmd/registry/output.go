@@ -27,7 +27,15 @@ func replaceFile(flag, path string, write func(*os.File) error) error {
 		return err
 	}
 
-	if err := errors.Join(f.Sync(), f.Close(), os.Rename(f.Name(), path), syncDir(filepath.Dir(path))); err != nil {
+	// Only a file that is whole on the disk may take the place of the old one.
+	err = errors.Join(f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err == nil {
+		err = syncDir(filepath.Dir(path))
+	}
+	if err != nil {
 		return cli.FileError(flag, path, err)
 	}
 	return nil

@@ -148,8 +148,8 @@ func readEvents(ctx context.Context, name string, stdin io.Reader, to chan<- lin
 	})
 }
 
-// publishLines publishes lines in batches. Lines of a pipe are sent before it brings more, since one may
-// be a delisting.
+// publishLines publishes lines in batches. When no further line is there, it sends the pending lines: a
+// pending delisting must not wait for a silent pipe.
 func (p *publishing) publishLines(ctx context.Context, lines <-chan line) error {
 	for {
 		if len(lines) == 0 || len(p.pending) == batchLines {
@@ -219,7 +219,8 @@ func (p *publishing) sendPending(ctx context.Context) error {
 			return stopError{batch[failed.Index].place, failed.Err}
 		}
 
-		if p.bad < p.maxErrors { // a line that stops the run is the last
+		// Lines after the failed one are sent only if its refusal does not stop the run.
+		if p.bad < p.maxErrors {
 			p.pending = batch[failed.Index+1:]
 		}
 		if err := p.refuseLine(ctx, batch[failed.Index], reason); err != nil {

@@ -53,7 +53,7 @@ func (c *recoverCmd) compareAndPublish(p *process) error {
 	}
 	defer nc.Close()
 
-	// A dry run counts for a missing stream, too.
+	// A dry run may plan for a missing stream without --create-stream, since it creates nothing.
 	options := projector.RecoverOptions{Create: c.CreateStream || c.DryRun, Replicas: c.StreamReplicas, History: c.StreamHistory, Into: c.Into}
 	plan, err := projector.PlanRecovery(p.ctx, js, string(c.Stream), known, options)
 	if err != nil {

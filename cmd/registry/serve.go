@@ -204,12 +204,13 @@ func prefixes(networks []network) []netip.Prefix {
 
 // checkFlags rejects invalid flags before anything is touched.
 func (c *serveCmd) checkFlags() error {
+	goodRate := c.RateLimit == 0 || c.RateLimit >= 1e-4 && c.RateLimit <= 1e6 // false for NaN
 	for _, bound := range []struct {
 		flag string
 		bad  bool
 		need string
 	}{
-		{"rate-limit", c.RateLimit != 0 && !(c.RateLimit >= 1e-4 && c.RateLimit <= 1e6), "0, or 0.0001 to 1000000"},
+		{"rate-limit", !goodRate, "0, or 0.0001 to 1000000"},
 		{"max-followers", c.MaxFollowers < 0, "0 or more"},
 		{"max-connections", c.MaxConnections < 0, "0 or more"},
 		{"idle-timeout", c.IdleTimeout <= 0, "more than 0"},

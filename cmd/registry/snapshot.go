@@ -150,20 +150,20 @@ func (c *snapshotRestoreCmd) Run(p *process) (err error) {
 
 	// The old store keeps its place until the new one is whole.
 	path := serve.StorePath(c.DataDir)
-	replaces, err := c.setAside(path)
+	hasOld, err := c.setAside(path)
 	if err != nil {
 		return err
 	}
 
 	h, err := snapshots.Restore(p.ctx, from, path)
 	if err != nil {
-		if replaces {
+		if hasOld { // the old store still has its first name
 			err = errors.Join(err, os.Remove(path+replacedSuffix))
 		}
 		return cli.Interrupted(p.ctx, fmt.Errorf("%w; the data directory is as it was", explainSource(c.Snapshot, err)))
 	}
 
-	if replaces {
+	if hasOld {
 		fmt.Fprintf(p.stdout, "the old store is now %s\n", path+replacedSuffix)
 	}
 
@@ -171,8 +171,9 @@ func (c *snapshotRestoreCmd) Run(p *process) (err error) {
 	return err
 }
 
-// setAside gives an existing store a second name, which it keeps when another store takes the first.
-func (c *snapshotRestoreCmd) setAside(path string) (replaces bool, err error) {
+// setAside gives an existing store a second name. The old store keeps the second name when the restored
+// store takes the first one.
+func (c *snapshotRestoreCmd) setAside(path string) (hasOld bool, err error) {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -26,7 +26,8 @@ func openStates(p *process, name string, server cli.AdminFlags, broker cli.Broke
 	if err == nil {
 		return file, nil
 	}
-	if !errors.Is(err, os.ErrNotExist) || strings.ContainsRune(name, os.PathSeparator) {
+	mayBeSnapshot := errors.Is(err, os.ErrNotExist) && !strings.ContainsRune(name, os.PathSeparator)
+	if !mayBeSnapshot {
 		return nil, explainSource(name, cli.WithoutPath(err))
 	}
 

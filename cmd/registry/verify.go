@@ -54,7 +54,10 @@ func (c *verifyCmd) Run(p *process) error {
 	if err == nil && len(found.differ) > 0 {
 		first := found.differ
 		if found, err = c.compareWithReplay(p, js); err == nil {
-			maps.DeleteFunc(found.differ, func(k events.Subject, _ difference) bool { return first[k] == "" })
+			maps.DeleteFunc(found.differ, func(subject events.Subject, _ difference) bool {
+				_, differedBefore := first[subject]
+				return !differedBefore
+			})
 		}
 	}
 	if err != nil {
@@ -113,7 +116,8 @@ func (c *verifyCmd) compareWithReplay(p *process, js jetstream.JetStream) (found
 		delete(server, subject)
 
 		arrivedMeanwhile := state.Sequence > header.Sequence
-		if arrivedMeanwhile || known && bytes.Equal(line, state.Line) {
+		isEqual := known && bytes.Equal(line, state.Line)
+		if arrivedMeanwhile || isEqual {
 			return nil
 		}
 		found.differ[subject] = onlyStream

@@ -157,10 +157,10 @@ func (b *Broker) Health() error {
 
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	last := b.problem
+	foundTwice := found == b.problem
 	b.problem = found
 
-	if found == "" || found != last {
+	if found == "" || !foundTwice {
 		return nil
 	}
 	return errors.New(found)
@@ -171,7 +171,9 @@ func (b *Broker) Health() error {
 func (b *Broker) findProblem() string {
 	for _, e := range b.srv.Healthz(&server.HealthzOptions{Details: true}).Errors {
 		if e.Account != "" {
-			if account, err := b.srv.LookupAccount(e.Account); err != nil || !account.JetStreamEnabled() {
+			account, err := b.srv.LookupAccount(e.Account)
+			hasStreams := err == nil && account.JetStreamEnabled()
+			if !hasStreams {
 				continue
 			}
 		}

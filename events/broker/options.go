@@ -50,7 +50,9 @@ func makeOptions(cfg Config) (*server.Options, nats.Option, error) {
 	if err := setListener(opts, cfg.Addr); err != nil {
 		return nil, nil, err
 	}
-	if !opts.DontListen && !Loopback(opts.Host) && internal == nil {
+	reachable := !opts.DontListen && !Loopback(opts.Host) // from other machines
+	hasUsers := internal != nil
+	if reachable && !hasUsers {
 		return nil, nil, fmt.Errorf("%s is not a loopback address: it needs a configuration file with users", cfg.Addr)
 	}
 	if err := os.MkdirAll(cfg.StoreDir, 0o700); err != nil {
@@ -135,7 +137,8 @@ func readUsers(file string) (*server.Options, nats.Option, error) {
 		return nil, nil, err
 	}
 
-	// The server ignores a single user as soon as there is a list of users.
+	// Move a single user into the list of users: Connect's user makes a list, and the server then ignores
+	// the single user.
 	if opts.Username != "" {
 		opts.Users = append(opts.Users, &server.User{Username: opts.Username, Password: opts.Password})
 		opts.Username = ""

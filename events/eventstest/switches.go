@@ -89,11 +89,11 @@ func Until(t rapid.TB, holds func() bool) {
 	}
 }
 
-// Leaks ignores goroutines that NATS leaks. The client: if an ObjectStore.Put ends before a goroutine of
-// its has begun, that goroutine blocks forever on a nil channel (nats.go 1.55.0). The server: two of a
-// stream that is being made when the broker stops (nats-server 2.15.2). Both were seen on a busy machine.
-// A connection or a broker that is left open has other goroutines, which goleak reports. It also
-// ignores the workers that bleve starts when it is imported.
+// Leaks ignores goroutines that NATS leaks, on a busy machine. The client (nats.go 1.55.0) leaks a
+// goroutine that begins only after its ObjectStore.Put has ended: it blocks forever on a nil channel. The
+// server (nats-server 2.15.2) leaks two goroutines of a stream that is being made when the broker stops.
+// A connection or a broker that is left open has other goroutines, which goleak reports. Leaks also
+// ignores the workers that bleve starts when a program imports it.
 func Leaks() []goleak.Option {
 	return []goleak.Option{
 		goleak.IgnoreTopFunction("github.com/nats-io/nats.go/jetstream.(*jetStream).resetPendingAcksOnReconnect"),

@@ -63,9 +63,9 @@ func Explain(nc *nats.Conn, err error, subject string) error {
 }
 
 // PermissionError returns the permission violation that explains a timed-out request or publish, or else
-// err. It finds one if the connection's last error names a subject with prefix, or the inbox of the
-// reply. Use it for messages that no part of JetStream's API receives. An empty prefix suits
-// connections that make one request at a time.
+// err. It looks at the connection's last error alone, which must name a subject that begins with prefix,
+// or the inbox for the reply. An empty prefix suits connections that make one request at a time. For a
+// request to JetStream's API use Explain.
 func PermissionError(nc *nats.Conn, err error, prefix string) error {
 	if !isTimeout(err) || errors.Is(err, ErrRefused) {
 		return err

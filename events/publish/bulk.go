@@ -42,7 +42,7 @@ func (s *Summary) addAll(o Summary) {
 	s.LastSequence = max(s.LastSequence, o.LastSequence)
 }
 
-// MessageError is the error of the first message of PublishAll that is not certainly dealt with.
+// MessageError says at which message PublishAll stopped, and why.
 type MessageError struct {
 	Index int // in the slice
 	Err   error
@@ -54,9 +54,10 @@ func (e *MessageError) Error() string { return fmt.Sprintf("message %d: %v", e.I
 // Unwrap returns the reason.
 func (e *MessageError) Unwrap() error { return e.Err }
 
-// PublishAll sends each message that is newer than the stream's last one on its subject, and returns
-// when all are stored. If one violates the contract, nothing is sent. The error is a *MessageError: the
-// messages before it are dealt with, and the summary counts them.
+// PublishAll sends each message that is newer than the stream's last message on its subject, and returns
+// when all are stored. If a message violates the contract (Message.Check), nothing is sent. The error is
+// a *MessageError. After any other error, the summary counts the messages before the failed message: each
+// is stored, known or stale.
 //
 // It sends atomic batches, because the broker syncs to disk once a batch, ten times as fast as once
 // a message.
@@ -97,8 +98,9 @@ func nextBatch(messages []Message) []Message {
 	return messages
 }
 
-// publishBatch publishes a batch, and again if no acknowledgment comes: the second attempt finds the
-// messages that the first has stored. The error's index is in the batch.
+// publishBatch publishes a batch, and tries again if no acknowledgment comes. To try again is safe: the
+// second attempt finds the messages that the first has stored. The error's index counts from the batch's
+// first message.
 func (p *Publisher) publishBatch(ctx context.Context, batch []Message) (Summary, *MessageError) {
 	for attempt := 1; ; attempt++ {
 		sum, wrong, err := p.tryBatch(ctx, batch)
@@ -110,14 +112,16 @@ func (p *Publisher) publishBatch(ctx context.Context, batch []Message) (Summary,
 			return Summary{}, &MessageError{0, ctx.Err()}
 		}
 		// A refusal stays a refusal; an acknowledgment may only have been lost.
-		_, refused := errors.AsType[*jetstream.APIError](err)
-		if refused || errors.Is(err, natserr.ErrRefused) || attempt == maxAttempts || !pause.For(ctx, attemptPause) {
+		_, isReply := errors.AsType[*jetstream.APIError](err)
+		refused := isReply || errors.Is(err, natserr.ErrRefused)
+		if refused || attempt == maxAttempts || !pause.For(ctx, attemptPause) {
 			return Summary{}, &MessageError{0, err}
 		}
 	}
 }
 
-// tryBatch sends the newer messages of a batch, up to the first that is wrong.
+// tryBatch sends the newer messages of a batch, up to the first message that must not be sent: wrong says
+// why. err is the error of the whole batch.
 func (p *Publisher) tryBatch(ctx context.Context, batch []Message) (sum Summary, wrong *MessageError, err error) {
 	last, err := p.lastStates(ctx, batch)
 	if err != nil {
@@ -188,9 +192,9 @@ func (p *Publisher) lastStates(ctx context.Context, batch []Message) (map[string
 	return states, group.Wait()
 }
 
-// dropUnsent removes the subjects that cannot be in the stream: it was empty before the first
-// batch, and this Publisher has sent nothing on them. So a first import asks no questions. Messages that
-// somebody else publishes meanwhile are not seen, which is harmless: the revision decides.
+// dropUnsent removes the subjects that cannot be in the stream: the stream was empty before the first
+// batch, and this Publisher has sent nothing on these subjects. So a first import asks no questions. It
+// misses messages that somebody else publishes meanwhile. That is harmless: the revision decides.
 func (p *Publisher) dropUnsent(ctx context.Context, subjects map[string]struct{}) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

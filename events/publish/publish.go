@@ -58,8 +58,8 @@ type Publisher struct {
 	cfg Config
 
 	mu     sync.Mutex
-	looked bool                // whether PublishAll has looked if the stream is empty
-	sent   map[string]struct{} // subjects that it has sent into an empty stream; nil if it was not empty
+	looked bool                // PublishAll has asked whether the stream is empty
+	sent   map[string]struct{} // subjects sent so far; nil unless the stream was empty at first
 }
 
 // New returns a Publisher.
@@ -209,8 +209,9 @@ const (
 	stale
 )
 
-// compareStates compares a state with the last state of its subject, which may be nil. The error is an
-// *events.Error: the revision is far ahead of the clock, or another state has it, which wins.
+// compareStates compares a state with the last state of its subject in the stream, nil if there is none.
+// The error is an *events.Error: the revision is far ahead of the clock, or the stream has a greater
+// state with the same revision.
 func (p *Publisher) compareStates(d, last events.Data) (order, error) {
 	lastRevision := int64(0)
 	if last != nil {
@@ -232,7 +233,7 @@ func (p *Publisher) compareStates(d, last events.Data) (order, error) {
 	if difference == 0 {
 		return known, nil
 	}
-	// A tie: the stream's state has won, and readers reject this one.
+	// Of two states with one revision, the stream's is the greater: readers would reject d.
 	if events.Revision(d) == lastRevision {
 		return stale, &events.Error{Field: "data.revision", Problem: fmt.Sprintf("revision %d has another state", lastRevision)}
 	}

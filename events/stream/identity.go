@@ -56,7 +56,8 @@ func (i Identity) Epochs() []string { return append([]string{i.Epoch}, i.Follows
 func Follow(epoch string, others ...Identity) (follows []string) {
 	for _, other := range others {
 		for _, earlier := range other.Epochs() {
-			if earlier != "" && earlier != epoch && !slices.Contains(follows, earlier) && len(follows) < MaxFollows {
+			isNew := earlier != "" && earlier != epoch && !slices.Contains(follows, earlier)
+			if isNew && len(follows) < MaxFollows {
 				follows = append(follows, earlier)
 			}
 		}

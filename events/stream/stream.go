@@ -187,8 +187,8 @@ func (s Stream) PurgeBefore(ctx context.Context, subject string, sequence uint64
 	return nil
 }
 
-// PublishAfter stores an event's JSON if the last message on its subject has a sequence. Otherwise
-// the error is a conflict (natserr.IsConflict).
+// PublishAfter stores an event's JSON if the sequence of the last message on its subject is last.
+// Otherwise the error is a conflict (natserr.IsConflict).
 func (s Stream) PublishAfter(ctx context.Context, subject string, payload []byte, last uint64) error {
 	nc := s.JS.Conn()
 	if !nc.IsConnected() {

@@ -42,13 +42,15 @@ func (f AdminFlags) Ask(ctx context.Context, method, path string) (io.ReadCloser
 
 	// The operators' listener knows the paths of all commands, sends them no pages, and explains
 	// errors in plain text.
-	kind, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";")
-	done := answer.StatusCode/100 == 2
-	if done && kind != "text/html" {
+	mediaType, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";")
+	succeeded := answer.StatusCode/100 == 2
+	if succeeded && mediaType != "text/html" {
 		return answer.Body, nil
 	}
 	defer answer.Body.Close()
-	if done || kind != "text/plain" || answer.StatusCode == http.StatusNotFound || answer.StatusCode == http.StatusMethodNotAllowed {
+	lacksPath := answer.StatusCode == http.StatusNotFound || answer.StatusCode == http.StatusMethodNotAllowed
+	isPage := succeeded // all other answers of success have been returned
+	if isPage || lacksPath || mediaType != "text/plain" {
 		return nil, fmt.Errorf("%s is not the operators' listener of a server: it answers %s; correct --admin-addr", f.AdminAddr, answer.Status)
 	}
 

@@ -224,17 +224,17 @@ func (f BrokerFlags) Diagnose(name string) Diagnosis {
 
 	// A refused connection says least: another address may tell more.
 	var reasons []string
-	var first error // the first that is more specific than a refused connection
+	var specific error // the first error other than a refused connection, or nil
 	for i, err := range errs {
 		reasons = append(reasons, withoutUser(f.NATSURL[i])+": "+err.Error())
-		if first == nil && !errors.Is(err, nats.ErrNoServers) {
-			first = err
+		if specific == nil && !errors.Is(err, nats.ErrNoServers) {
+			specific = err
 		}
 	}
 
-	d := Diagnosis{Reasons: strings.Join(reasons, "; "), Remedy: "try again", Back: errors.Is(first, errBack)}
+	d := Diagnosis{Reasons: strings.Join(reasons, "; "), Remedy: "try again", Back: errors.Is(specific, errBack)}
 	if !d.Back {
-		d.Remedy = cmp.Or(natserr.Remedy(first), natserr.NotRunning)
+		d.Remedy = cmp.Or(natserr.Remedy(specific), natserr.NotRunning)
 	}
 	return d
 }

@@ -31,14 +31,14 @@ const (
 type Log struct {
 	*slog.Logger
 
-	out     io.Writer
-	direct  *slog.Logger // writes to out at once; for writeLines
-	queue   chan []byte
-	stop    chan struct{} // closed by Close
-	done    chan struct{} // closed once nothing is written any more
-	dropped atomic.Uint64
-	logged  uint64 // of dropped; owned by writeLines
-	limits  limits
+	out      io.Writer
+	direct   *slog.Logger // writes to out at once; for writeLines
+	queue    chan []byte
+	stop     chan struct{} // closed by Close
+	done     chan struct{} // closed once nothing is written any more
+	dropped  atomic.Uint64
+	reported uint64 // dropped at the last report; owned by writeLines
+	limits   limits
 }
 
 // NewLog returns a log that writes to stderr in the format that the flags select. The caller closes it.
@@ -97,9 +97,9 @@ func (l *Log) writeLine(line []byte) {
 		return
 	}
 	dropped := l.dropped.Load()
-	if dropped > l.logged {
-		l.direct.Warn("log lines were dropped, since nobody read them", "lines", dropped-l.logged)
-		l.logged = dropped
+	if dropped > l.reported {
+		l.direct.Warn("log lines were dropped, since nobody read them", "lines", dropped-l.reported)
+		l.reported = dropped
 	}
 }
 
