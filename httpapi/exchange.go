@@ -130,7 +130,7 @@ func (x *exchange) makeBody(size int) ([]byte, error) {
 	return make([]byte, 0, size), nil
 }
 
-// holdMemory takes or returns memory, so that the answer has size bytes. Its error is errBusy.
+// holdMemory takes memory from the budget or gives it back, so that the answer holds size bytes of it. Its error is errBusy.
 func (x *exchange) holdMemory(size int) error {
 	if err := x.api.memory.take(size - x.memory); err != nil {
 		return err

@@ -241,7 +241,7 @@ func (p *Public) failsAsPage(path string, status int) bool {
 	return status == http.StatusNotFound || p.sitePaths[path] || strings.HasPrefix(path, entryPages)
 }
 
-// failurePage returns the body of a failure for people.
+// failurePage returns the body of a failure as a page of the site.
 func failurePage(x *exchange, f *failure) []byte {
 	// The form shows again what the reader asked: the refused parameter, else the text, else the id.
 	asked := cmp.Or(x.c.Query(cmp.Or(f.param, "search")), x.c.Query("id"))

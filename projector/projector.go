@@ -466,7 +466,8 @@ func (p *Projector) checkDelivery(ctx context.Context, last uint64) error {
 	return err
 }
 
-// finishCommit takes the result of a commit.
+// finishCommit takes the result of a commit. If the store has the commit, its removals can be purged. The
+// position of a stale commit is no progress: the stream has been read from the beginning since.
 func (p *Projector) finishCommit(err error) {
 	c := p.saver.finish(err)
 	if err == nil {

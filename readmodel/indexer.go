@@ -125,8 +125,12 @@ func (m *Model) makeBlocks() {
 		begun := time.Now()
 		index := textblock.New(l.blockTexts(ref.block))
 		m.finishBlock(ref, index)
-		if l.texts.blocks[ref.block].index == nil {
-			continue // without a pause: the block had no index, so searches were reading all its rows
+
+		// l is the list as it was before. While a block has no index, searches read all its rows, so no
+		// pause follows the first index of a block.
+		wasFirst := l.texts.blocks[ref.block].index == nil
+		if wasFirst {
+			continue
 		}
 
 		// Take at most a third of a CPU.

@@ -148,7 +148,7 @@ func (c *snapshotRestoreCmd) Run(p *process) (err error) {
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
 
-	// The old store keeps its place until the new one is whole.
+	// setAside gives the old store a second name. The first name stays until the new store takes it.
 	path := serve.StorePath(c.DataDir)
 	hasOld, err := c.setAside(path)
 	if err != nil {

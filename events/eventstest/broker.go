@@ -68,9 +68,9 @@ func Server(t testing.TB, o *server.Options) *server.Server {
 // running counts the servers that these helpers have started and not yet stopped.
 var running atomic.Int32
 
-// awaitServers waits, for at most 3 s, until the last goroutine of the stopped servers has ended, if no
-// other server runs. A server's shutdown does not wait for all of its goroutines, and on a busy machine
-// one can outlive goleak's retries. goleak decides.
+// awaitServers counts a server as stopped. If it was the last, awaitServers waits, for at most 3 s, until
+// the goroutines of all servers have ended: a server's shutdown does not wait for all of its goroutines,
+// and on a busy machine a goroutine can outlive goleak's retries. After that, goleak is the judge.
 func awaitServers() {
 	if running.Add(-1) > 0 {
 		return

@@ -192,9 +192,10 @@ func (p *Publisher) lastStates(ctx context.Context, batch []Message) (map[string
 	return states, group.Wait()
 }
 
-// dropUnsent removes the subjects that cannot be in the stream: the stream was empty before the first
-// batch, and this Publisher has sent nothing on these subjects. So a first import asks no questions. It
-// misses messages that somebody else publishes meanwhile. That is harmless: the revision decides.
+// dropUnsent removes the subjects that cannot be in the stream, so that a first import asks no questions.
+// If the stream was empty before the first batch, these are the subjects that this Publisher has not
+// sent; else there are none. A message that somebody else publishes meanwhile is missed. That is
+// harmless: the revision decides.
 func (p *Publisher) dropUnsent(ctx context.Context, subjects map[string]struct{}) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -211,7 +212,7 @@ func (p *Publisher) dropUnsent(ctx context.Context, subjects map[string]struct{}
 		}
 	}
 
-	if p.sent == nil {
+	if p.sent == nil { // the stream had messages
 		return nil
 	}
 

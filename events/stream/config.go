@@ -38,8 +38,8 @@ func Config(name string, replicas, history int, id Identity) jetstream.StreamCon
 		MaxMsgsPerSubject:  perSubject,
 		MaxMsgSize:         events.MaxPayload,
 		Replicas:           replicas,
-		Duplicates:         100 * time.Millisecond, // the broker's least: a message id that is used again drops nothing
-		DenyDelete:         true,                   // and no roll-ups: one with "all" would erase the stream
+		Duplicates:         100 * time.Millisecond, // the shortest that a broker takes, so that a message id that is used again drops nothing
+		DenyDelete:         true,                   // AllowRollup stays false for the same reason: a roll-up of "all" would erase the stream
 		AllowDirect:        true,
 		AllowAtomicPublish: true,
 		Metadata:           metadata,

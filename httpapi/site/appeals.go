@@ -28,6 +28,8 @@ func ParseAppeals(address string) (Appeals, error) {
 	if strings.ContainsAny(u.Path+u.RawQuery, "{}\"<>\\^` ") {
 		return "", errors.New("the only thing in braces can be " + reportPlace)
 	}
+
+	// Without a placeholder, before is the whole address, which has the host.
 	if before, _, _ := strings.Cut(address, reportPlace); !strings.Contains(before, "://"+u.Host) {
 		return "", errors.New(reportPlace + " goes after the host")
 	}

@@ -66,7 +66,11 @@ func (c SearchPage) page() (page, error) {
 		v.Suggestions = append(v.Suggestions, option{Value: searchLink(other), Text: words})
 	}
 
-	link := func(skip int) string { q.Skip = skip; return searchLink(q) }
+	link := func(skip int) string {
+		other := q
+		other.Skip = skip
+		return searchLink(other)
+	}
 	v.paging = newPaging(q.Skip, q.Limit, len(v.Hits), c.Found.Total, bounds.MaxRankedSkip, link)
 	if len(v.Hits) == 0 && c.Found.Total > 0 {
 		v.First = link(0)

@@ -45,13 +45,13 @@ type StatusPage struct {
 
 func (p StatusPage) page() (page, error) {
 	v := statusView{Class: "legit", Summary: "Wszystko działa.", CheckedAt: p.CheckedAt}
-	hasData := true
+	isDatabaseDown := false
 	var silent []string
 	for _, c := range p.Components {
 		row := newStatusRow(c)
 		v.Components = append(v.Components, row)
 		if !c.OK && c.ID == "database" {
-			hasData = false
+			isDatabaseDown = true
 		} else if !c.OK && c.Checked {
 			silent = append(silent, row.Name)
 		}
@@ -62,7 +62,7 @@ func (p StatusPage) page() (page, error) {
 		v.Class = "scam"
 		v.Summary = "Rejestr nie odpowiada."
 		v.Hint = "Nie ma jeszcze danych. To nie znaczy, że kogoś nie ma na liście."
-	} else if !hasData {
+	} else if isDatabaseDown {
 		v.Class = "risk"
 		v.Summary = "Rejestr odpowiada, ale dane mogą być nieaktualne."
 	} else if len(silent) > 0 {

@@ -35,7 +35,7 @@ func CheckText(markdown string) error {
 const byteOrderMark = "\ufeff"
 
 // renderText returns the HTML of an operator's Markdown or, if the operator gave none, of the site's own text. goldmark
-// omits HTML and the addresses of scripts. The replacer headings lowers the text's headings below the headings of the page.
+// omits HTML and the addresses of scripts. headings lowers the text's headings below the headings of the page.
 func renderText(markdown, own string, headings *strings.Replacer) template.HTML {
 	if markdown == "" {
 		markdown = own

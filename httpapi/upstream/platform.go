@@ -32,8 +32,8 @@ func (p *platform) findName(ctx context.Context, user string) (string, error) {
 	}
 	body, err := p.client.get(ctx, upstreamChatAPI, p.api+"/users/"+url.PathEscape(user), header, maxProfile)
 
-	// Status 404 is an answer: no such user, so no picture. After 401 and 403 calls pause, since platforms block callers
-	// that keep trying with a wrong token.
+	// Status 404 is an answer: no such user, so no picture. After 401 and 403, calls pause, since platforms block
+	// callers that keep trying with a wrong token.
 	if failure, ok := errors.AsType[*callError](err); ok {
 		switch failure.status {
 		case http.StatusNotFound:

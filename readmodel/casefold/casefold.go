@@ -9,7 +9,7 @@ import (
 	"golang.org/x/text/cases"
 )
 
-// String returns the full case folding of s, which is valid UTF-8. Any goroutine may call it.
+// String returns the full case folding of s, which must be valid UTF-8. Any goroutine may call it.
 func String(s string) string {
 	folded := cases.Fold().String(s) // a Caser may keep state, so each call has its own
 	return strings.Map(cherokeeCapital, folded)

@@ -19,9 +19,9 @@ func Literal(name string) string {
 	return strings.Join(strings.Fields(casefold.String(norm.NFC.String(name))), " ")
 }
 
-// Core returns the joined keys of a name without its decoration: everything but letters, numbers and
-// marks goes before the skeleton is taken, since the skeleton makes letters of some symbols. A name
-// that is only decoration stays, without white space. The core of a text is made of the cores of its
+// Core returns the joined keys of a name without its decoration. It removes everything but letters,
+// numbers and marks first, and then takes the skeleton, which would make letters of some symbols. A
+// name that is only decoration keeps it, without white space. The core of a text is made of the cores of its
 // words, one after the other.
 func Core(name string) Keys {
 	name = Visible(name)

@@ -78,8 +78,8 @@ func (f AdminFlags) AskJSON(ctx context.Context, method, path string, v any) err
 // aliveWithin bounds the time in which a server answers at all.
 const aliveWithin = 10 * time.Second
 
-// checkAlive returns an error if something takes the connection and answers nothing. The request that
-// follows has all other errors.
+// checkAlive returns an error if something takes the connection and answers nothing. It passes over any
+// other failure: the request that follows meets the same failure, and reports it.
 func (f AdminFlags) checkAlive(ctx context.Context, client *http.Client) error {
 	bounded, cancel := context.WithTimeout(ctx, aliveWithin)
 	defer cancel()

@@ -70,7 +70,8 @@ func (l *live) rankedIndex() httpapi.RankedIndex {
 // progress returns the projector's progress, or a zero one and false until there is a projector.
 func (l *live) progress() (projector.Progress, bool) { return l.current().progress() }
 
-// readiness is called once per request: two atomic loads once the model has caught up.
+// readiness is called once per request, so it takes no lock: once the model has caught up, it does a few
+// atomic loads.
 func (l *live) readiness() httpapi.Readiness {
 	running := l.current().projector
 	if running == nil {
