@@ -128,9 +128,11 @@ func (k *Known) findTarget(ctx context.Context, js jetstream.JetStream, name str
 		return info, nil
 	}
 
-	epochs := make([]string, 0, len(k.Sources))
+	var epochs []string // each once: two files may be of one epoch
 	for _, source := range k.Sources {
-		epochs = append(epochs, source.Epoch)
+		if !slices.Contains(epochs, source.Epoch) {
+			epochs = append(epochs, source.Epoch)
+		}
 	}
 	return nil, fmt.Errorf("the stream %s is another registry's: it has the epoch %s, %d messages and %d subjects, and the %d states to publish are of %s; "+
 		"correct --nats-url or --stream, or join both with --into %s", name, found.Epoch, info.State.Msgs, info.State.NumSubjects,
