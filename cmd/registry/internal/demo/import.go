@@ -28,8 +28,8 @@ type Config struct {
 }
 
 // Import publishes the demonstration into an empty stream of its own, before the projector starts,
-// so that the server catches up with all of it. It creates a missing stream, finishes an interrupted
-// import, repeats the import of another day, and leaves a complete one alone. A stream without the
+// so that the server catches up with all of it. It creates a missing stream. What the stream has already is
+// not sent, so an interrupted import goes on; on another day all events are others. A stream without the
 // demonstration's mark belongs to a real registry and is an error.
 func Import(ctx context.Context, cfg Config) error {
 	stream, err := cfg.findStream(ctx)
@@ -41,16 +41,17 @@ func Import(ctx context.Context, cfg Config) error {
 		return err
 	}
 
-	// An import that ended early, or of another day, is made again from its beginning.
-	wanted, err := isIncomplete(ctx, stream, all)
-	if err != nil || !wanted {
-		return err
+	messages := make([]publish.Message, len(all))
+	for i, e := range all {
+		messages[i] = publish.Message{Event: e}
 	}
-	sum, err := cfg.publish(ctx, all)
+	sum, err := publish.New(cfg.JetStream, publish.Config{Stream: cfg.Stream}).PublishAll(ctx, messages)
 	if err != nil {
 		return fmt.Errorf("demonstration: %w", err)
 	}
-	cfg.Logger.Info("demonstration registry published", "events", len(all), "last_seq", sum.LastSequence)
+	if sum.Sent > 0 {
+		cfg.Logger.Info("demonstration registry published", "events", sum.Sent, "last_seq", sum.LastSequence)
+	}
 	return nil
 }
 
@@ -71,40 +72,4 @@ func (c Config) findStream(ctx context.Context) (jetstream.Stream, error) {
 		return nil, fmt.Errorf("--demo: the stream %s in %s is not a demonstration's; choose another --data-dir", c.Stream, c.DataDir)
 	}
 	return found, nil
-}
-
-// isIncomplete reports whether the stream never held a message, or its import was interrupted or is
-// another day's: then the last message on the subject of the last event is not that event.
-func isIncomplete(ctx context.Context, stream jetstream.Stream, all []events.Event) (bool, error) {
-	state := stream.CachedInfo().State
-	if state.Msgs == 0 {
-		return state.LastSeq == 0, nil // otherwise it was purged
-	}
-
-	last := all[len(all)-1]
-	msg, err := stream.GetLastMsgForSubject(ctx, last.Data.Subject().String())
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return true, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("demonstration: %w", err)
-	}
-	published, err := events.DecodeMessage(msg.Subject, msg.Data)
-	return err != nil || published.ID != last.ID, nil
-}
-
-// publish sends the last event separately once everything before it is stored, since it marks a
-// complete import.
-func (c Config) publish(ctx context.Context, all []events.Event) (publish.Summary, error) {
-	messages := make([]publish.Message, len(all))
-	for i, e := range all {
-		messages[i] = publish.Message{Event: e}
-	}
-
-	p := publish.New(c.JetStream, publish.Config{Stream: c.Stream})
-	mark := len(all) - 1
-	if sum, err := p.PublishAll(ctx, messages[:mark]); err != nil {
-		return sum, err
-	}
-	return p.PublishAll(ctx, messages[mark:])
 }
