@@ -44,6 +44,7 @@ type Log struct {
 // NewLog returns a log that writes to stderr in the format that the flags select. The caller closes it.
 func (f LogFlags) NewLog(stderr io.Writer) *Log {
 	l := &Log{out: stderr, queue: make(chan []byte, queuedLines), stop: make(chan struct{}), done: make(chan struct{})}
+	l.limits.messages = map[string]*rate.Limiter{}
 	l.direct = slog.New(f.newHandler(stderr, stderr))
 	l.Logger = slog.New(limitedHandler{f.newHandler(l, stderr), &l.limits})
 	go l.writeLines()
@@ -108,44 +109,23 @@ type limits struct {
 	suppressed atomic.Uint64
 
 	mu       sync.Mutex
-	messages map[string]*limit
+	messages map[string]*rate.Limiter
 }
 
-// limit is the limit of one message.
-type limit struct {
-	limiter    *rate.Limiter
-	suppressed int // since the last line
-}
-
-// allow reports whether a line with the message may be logged, and how many were suppressed since the
-// last one.
-func (l *limits) allow(message string) (suppressed int, ok bool) {
+// allow reports whether a line with the message may be logged.
+func (l *limits) allow(message string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.messages == nil {
-		l.messages = map[string]*limit{}
-	}
 
 	// Messages beyond the bound share one limit.
 	if l.messages[message] == nil && len(l.messages) >= maxMessages {
 		message = ""
 	}
 
-	m := l.messages[message]
-	if m == nil {
-		m = &limit{limiter: rate.NewLimiter(limitRate, limitBurst)}
-		l.messages[message] = m
+	if l.messages[message] == nil {
+		l.messages[message] = rate.NewLimiter(limitRate, limitBurst)
 	}
-
-	if !m.limiter.Allow() {
-		m.suppressed++
-		l.suppressed.Add(1)
-		return 0, false
-	}
-
-	suppressed = m.suppressed
-	m.suppressed = 0
-	return suppressed, true
+	return l.messages[message].Allow()
 }
 
 // limitedHandler drops lines that exceed the limit of their message.
@@ -154,16 +134,11 @@ type limitedHandler struct {
 	limits *limits
 }
 
-// Handle adds to a line how many like it were suppressed before.
+// Handle counts the lines that it drops.
 func (h limitedHandler) Handle(ctx context.Context, r slog.Record) error {
-	suppressed, ok := h.limits.allow(r.Message)
-	if !ok {
+	if !h.limits.allow(r.Message) {
+		h.limits.suppressed.Add(1)
 		return nil
-	}
-
-	if suppressed > 0 {
-		r = r.Clone()
-		r.AddAttrs(slog.Int("suppressed", suppressed))
 	}
 	return h.Handler.Handle(ctx, r)
 }
