@@ -6,9 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"example.org/registry/cmd/registry/internal/cli"
 	"example.org/registry/events"
@@ -80,7 +79,6 @@ type publishing struct {
 	pending []line // checked, not sent yet; at most batchLines
 	sum     publish.Summary
 	bad     int
-	future  int    // reports that are dated in the future
 	stopped string // where --max-errors stopped the run
 }
 
@@ -96,27 +94,20 @@ var errTooManyBad = errors.New("too many bad lines")
 
 // publishFiles publishes all files. An error explains why not everything was sent.
 func (p *publishing) publishFiles(ctx context.Context, files []string, stdin io.Reader) error {
-	group, running := errgroup.WithContext(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+
+	// Nothing waits for this goroutine after an error: only the end of the process ends its read of a silent pipe.
 	lines := make(chan line, batchLines)
-	group.Go(func() error {
+	read := make(chan error, 1)
+	go func() {
 		defer close(lines)
-		for _, name := range files {
-			if err := readEvents(running, name, stdin, lines); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+		read <- readFiles(ctx, files, stdin, lines)
+	}()
 
-	group.Go(func() error { return p.publishLines(running, lines) })
-	err := group.Wait()
-	if p.future > 0 {
-		fmt.Fprintf(p.stderr, "warning: dated in the future, and so on top of the newest: %s\n", cli.Count(p.future, "report"))
-	}
-
-	// Several reasons may hold: return the first that a person can act on.
-	if ctx.Err() != nil {
-		return errors.New("interrupted: publish the same files again to send the rest")
+	err := p.publishLines(ctx, lines)
+	if err == nil {
+		err = <-read
 	}
 	if errors.Is(err, errTooManyBad) {
 		return fmt.Errorf("stopped at %s: correct the line and publish again, or allow more bad lines with --max-errors", p.stopped)
@@ -127,10 +118,37 @@ func (p *publishing) publishFiles(ctx context.Context, files []string, stdin io.
 	return err
 }
 
-// readEvents sends the events of a file to a channel. It passes over the first and the last line of an
-// export.
-func readEvents(ctx context.Context, name string, stdin io.Reader, to chan<- line) error {
-	return readInput(ctx, name, stdin, func(number int, text []byte, err error) error {
+// readFiles sends the events of all files to a channel.
+func readFiles(ctx context.Context, files []string, stdin io.Reader, to chan<- line) error {
+	for _, name := range files {
+		from := stdin
+		if name != "-" {
+			file, err := os.Open(name)
+			if err != nil {
+				return cli.FileError("FILE", name, err)
+			}
+			defer file.Close()
+			from = file
+		}
+
+		if err := readEvents(ctx, name, from, to); err != nil {
+			return fmt.Errorf("%s: %w", name, cli.WithoutPath(err))
+		}
+	}
+	return nil
+}
+
+// maxLine bounds a line of the input, in bytes.
+const maxLine = 1 << 20
+
+// readEvents sends the events of a file, which may be packed, to a channel. It passes over the first and the
+// last line of an export.
+func readEvents(ctx context.Context, name string, from io.Reader, to chan<- line) error {
+	text, err := snapshots.Unpack(from)
+	if err != nil {
+		return err
+	}
+	return snapshots.ReadLines(text, maxLine, func(number int, text []byte, err error) error {
 		if snapshots.IsFrame(text) {
 			return nil
 		}
@@ -165,9 +183,6 @@ func (p *publishing) publishLines(ctx context.Context, lines <-chan line) error 
 			}
 			if l.err == nil {
 				p.pending = append(p.pending, l)
-				if entry, ok := l.message.Event.Data.(events.Entry); ok && entry.ReportedAt.After(time.Now()) {
-					p.future++
-				}
 			} else if err := p.refuseLine(ctx, l, l.err); err != nil {
 				return err
 			}
@@ -211,12 +226,12 @@ func (p *publishing) sendPending(ctx context.Context) error {
 		// Everything before the message that failed is stored.
 		failed, isMessage := errors.AsType[*publish.MessageError](err)
 		if !isMessage {
-			return stopError{batch[len(batch)-1].place, err}
+			return stopError(batch[len(batch)-1].place, err)
 		}
 		p.progress.Add(failed.Index)
 		reason, isBad := errors.AsType[*events.Error](err)
 		if !isBad {
-			return stopError{batch[failed.Index].place, failed.Err}
+			return stopError(batch[failed.Index].place, failed.Err)
 		}
 
 		// Lines after the failed one are sent only if its refusal does not stop the run.
@@ -248,18 +263,11 @@ func (p *publishing) sendBatch(ctx context.Context, batch []line) error {
 	return err
 }
 
-// stopError is the error of a run that the broker stopped.
-type stopError struct {
-	place string
-	err   error
+// stopError returns the error of a run that the broker stopped.
+func stopError(place string, err error) error {
+	return fmt.Errorf("stopped at %s: %w; publish the same files again to send the rest; if it stops again, "+
+		"the broker's log or /projection of the server says why", place, err)
 }
-
-func (e stopError) Error() string {
-	return fmt.Sprintf("stopped at %s: %v; publish the same files again to send the rest; if it stops again, "+
-		"the broker's log or /projection of the server says why", e.place, e.err)
-}
-
-func (e stopError) Unwrap() error { return e.err }
 
 // summary returns the output.
 func (p *publishing) summary() string {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -105,18 +104,6 @@ func TestPublisherRefusesAMessage(t *testing.T) {
 	if _, _, err := publishText(t, s, 0, lines...); err == nil || !slices.Equal(s.stored, ids[:4]) {
 		t.Errorf("%v stored, %v", s.stored, err)
 	}
-}
-
-// TestFutureReports: reports that are dated in the future are sent, with one warning.
-func TestFutureReports(t *testing.T) {
-	entry := eventstest.Entries(1, 1)[0]
-	entry.ReportedAt = time.Now().Add(48 * time.Hour)
-	line := ndjson(t, eventstest.Listed(entry, 1))
-	s := &sink{}
-	_, complaints, err := publishText(t, s, 0, line, line)
-	require.NoError(t, err)
-	require.Len(t, s.stored, 2)
-	require.Equal(t, "warning: dated in the future, and so on top of the newest: 2 reports\n", complaints)
 }
 
 // TestPublishingBreaksOff: when the broker goes away the message says where and what to do, and the
