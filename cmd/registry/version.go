@@ -11,20 +11,18 @@ import (
 )
 
 // version and commit are set by a release build: go build -ldflags "-X main.version=v1.2.3 -X
-// main.commit=0123abcd".
+// main.commit=0123abcd". Any other version that the Go command records has its commit in it.
 var version, commit string
 
 // versionCmd prints the versions that this program was built from.
 type versionCmd struct{}
 
-// Run prints one line for the program, one for its commit, one for each key dependency and one for
-// the dictionary.
+// Run prints one line for the program, one for each key dependency and one for the dictionary.
 func (versionCmd) Run(p *process) error {
-	info := readBuildInfo()
 	text := fmt.Sprintf("registry %s %s %s/%s\n", programVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	text += fmt.Sprintf("commit %s\n", cmp.Or(commit, settingOf(info, "vcs.revision"), "unknown"))
-	for _, dep := range info.Deps {
-		if slices.Contains(keyDependencies(), dep.Path) {
+	text += fmt.Sprintf("commit %s\n", cmp.Or(commit, "unknown"))
+	for _, dep := range readBuildInfo().Deps {
+		if slices.Contains(keyDependencies, dep.Path) {
 			text += fmt.Sprintf("%s %s\n", dep.Path, dep.Version)
 		}
 	}
@@ -43,27 +41,15 @@ func readBuildInfo() *debug.BuildInfo {
 	return &debug.BuildInfo{}
 }
 
-// settingOf returns a setting of the build, such as the commit; go run records none.
-func settingOf(info *debug.BuildInfo, key string) string {
-	for _, s := range info.Settings {
-		if s.Key == key {
-			return s.Value
-		}
-	}
-	return ""
-}
-
-// keyDependencies returns the dependencies whose version matters most to an operator: the broker
+// keyDependencies are the dependencies whose version matters most to an operator: the broker
 // and its client, the store, the index of ranked search, the router, and the libraries that render
 // and fold texts.
-func keyDependencies() []string {
-	return []string{
-		"github.com/blevesearch/bleve/v2",
-		"github.com/gin-gonic/gin",
-		"github.com/nats-io/nats-server/v2",
-		"github.com/nats-io/nats.go",
-		"github.com/yuin/goldmark",
-		"go.etcd.io/bbolt",
-		"golang.org/x/text",
-	}
+var keyDependencies = []string{
+	"github.com/blevesearch/bleve/v2",
+	"github.com/gin-gonic/gin",
+	"github.com/nats-io/nats-server/v2",
+	"github.com/nats-io/nats.go",
+	"github.com/yuin/goldmark",
+	"go.etcd.io/bbolt",
+	"golang.org/x/text",
 }
