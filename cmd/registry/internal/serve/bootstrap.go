@@ -111,7 +111,7 @@ func (l *loader) bootstrap(ctx context.Context, connected <-chan jetstream.JetSt
 	}
 
 	if info == nil || info.State.LastSeq == 0 {
-		return l.refuseEmpty(info == nil, all)
+		return l.refuseEmpty(all)
 	}
 
 	l.live.starting.Store(new("nothing is saved here; loading a snapshot"))
@@ -148,7 +148,7 @@ func (l *loader) findSnapshots(ctx context.Context, js jetstream.JetStream) (inf
 }
 
 // refuseEmpty returns an error if there are snapshots of a stream that is missing or empty.
-func (l *loader) refuseEmpty(missing bool, all []snapshots.Object) error {
+func (l *loader) refuseEmpty(all []snapshots.Object) error {
 	newest := slices.IndexFunc(all, func(o snapshots.Object) bool {
 		return o.Err != nil || o.Header.Stream == string(l.cfg.Stream) && o.Header.Count > 0
 	})
@@ -156,14 +156,6 @@ func (l *loader) refuseEmpty(missing bool, all []snapshots.Object) error {
 		return nil
 	}
 
-	state, command := "empty", "registry recover "+all[newest].Name
-	if missing {
-		state, command = "missing", command+" --create-stream"
-	}
-
-	if l.cfg.IsEmbedded() { // this process is the broker, too
-		command = "start with --skip-snapshots, and run registry recover " + all[newest].Name
-	}
-	return fmt.Errorf("the stream %s is %s, and there are snapshots of it: people who are listed would be unknown; "+
-		"to bring it back: %s; --skip-snapshots alone serves an empty registry", l.cfg.Stream, state, command)
+	return fmt.Errorf("the stream %s is missing or empty, and there are snapshots of it: people who are listed would be unknown; "+
+		"to bring it back, start with --skip-snapshots, which alone serves an empty registry, and run registry recover %s", l.cfg.Stream, all[newest].Name)
 }

@@ -134,11 +134,11 @@ func TestBootstrapRefused(t *testing.T) {
 		"no readable snapshot": {(*starting).spoilNewest, "no snapshot of the stream REGISTRY can be used"},
 		"the stream is missing": {func(s *starting) {
 			require.NoError(s.t, s.js.DeleteStream(s.t.Context(), events.DefaultStream))
-		}, "is missing, and there are snapshots of it"},
+		}, "is missing or empty, and there are snapshots of it"},
 		"the stream is empty": {func(s *starting) {
 			require.NoError(s.t, s.js.DeleteStream(s.t.Context(), events.DefaultStream))
 			eventstest.Stream(s.t, s.js)
-		}, "is empty, and there are snapshots of it"},
+		}, "is missing or empty, and there are snapshots of it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
