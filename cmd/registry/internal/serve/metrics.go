@@ -84,14 +84,13 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	s.gauge("ranked_lag_events", "Stream sequences between the index of ranked search and the checkpoint: their events may be missing from its answers.", float64(view.Sequence()-seq))
 	s.gauge("ranked_failed", "1 while the index of ranked search is being made again because something was wrong with it.", oneIf(problem != ""))
 
-	made := c.snapshots.readCounts()
-	if made.newest.Name != "" {
-		s.gauge("snapshot_sequence", "Stream sequence of the newest snapshot in the object store that this process knows of.", float64(made.newest.Header.Sequence))
-		s.gauge("snapshot_age_seconds", "Age of that snapshot in seconds, by this machine's clock.", max(0, time.Since(made.newest.Time).Seconds()))
+	if newest := c.snapshots.newest.Load(); newest != nil {
+		s.gauge("snapshot_sequence", "Stream sequence of the newest snapshot in the object store that this process knows of.", float64(newest.Header.Sequence))
+		s.gauge("snapshot_age_seconds", "Age of that snapshot in seconds, by this machine's clock.", max(0, time.Since(newest.Time).Seconds()))
 	}
 
-	s.counter("snapshots_made_total", "Snapshots that this process has put into the object store.", made.count)
-	s.counter("snapshot_failures_total", "Snapshots that this process tried to make and could not.", made.failures)
+	s.counter("snapshots_made_total", "Snapshots that this process has put into the object store.", c.snapshots.made.Load())
+	s.counter("snapshot_failures_total", "Snapshots that this process tried to make and could not.", c.snapshots.failures.Load())
 
 	unread, limited := c.lostLines()
 	const dropped = "Lines of the log that were not written: unread if nobody read them, limited if too many were alike."

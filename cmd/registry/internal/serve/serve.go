@@ -94,7 +94,7 @@ func newServer(ctx context.Context, cfg Config) *server {
 		MaxStaleness: cfg.MaxStaleness,
 		MinEntries:   cfg.MinEntries,
 	}
-	s.snapshots = newSnapshotter(s.live, cfg)
+	s.snapshots = &snapshotter{cfg: cfg, live: s.live}
 	return s
 }
 

@@ -36,45 +36,15 @@ type snapshotter struct {
 	bucket atomic.Pointer[snapshots.Bucket] // nil until there is a connection to the broker
 	making sync.Mutex                       // held while a snapshot is being made
 
-	mu     sync.Mutex // of counts
-	counts snapshotCounts
+	// For the metrics.
+	newest   atomic.Pointer[snapshots.Object] // of our stream, by any replica; nil if none is known
+	made     atomic.Uint64                    // by this process
+	failures atomic.Uint64
 }
-
-// snapshotCounts are for the metrics.
-type snapshotCounts struct {
-	newest   snapshots.Object // of our stream, by any replica; without a name, none is known
-	count    uint64           // made by this process
-	failures uint64
-}
-
-func newSnapshotter(l *live, cfg Config) *snapshotter { return &snapshotter{cfg: cfg, live: l} }
 
 // openBucket enables snapshots in the object store. The connection may be down, now or later.
 func (k *snapshotter) openBucket(js jetstream.JetStream) {
 	k.bucket.Store(snapshots.NewBucket(js, k.cfg.StreamReplicas))
-}
-
-// readCounts returns a copy of the counts.
-func (k *snapshotter) readCounts() snapshotCounts {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.counts
-}
-
-func (k *snapshotter) recordNewest(o snapshots.Object, made uint64) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.counts.newest = o
-	k.counts.count += made
-}
-
-// recordFailure counts a failure, unless the caller has disconnected or the process is stopping.
-func (k *snapshotter) recordFailure(ctx context.Context) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if ctx.Err() == nil {
-		k.counts.failures++
-	}
 }
 
 // run makes snapshots at intervals until ctx ends. Replicas of one stream share the interval: the age
@@ -90,24 +60,19 @@ func (k *snapshotter) run(ctx context.Context) error {
 		}
 	}
 
-	logged := "" // the last reason: each is logged once
 	for wait := k.gracePeriod(); pause.For(ctx, wait); {
 		next, err := k.makeIfDue(ctx)
 		wait = next
 		if err == nil || ctx.Err() != nil {
-			logged = ""
 			continue
 		}
 
-		k.recordFailure(ctx)
+		k.failures.Add(1)
 		if errors.Is(err, natserr.ErrRefused) {
 			wait = k.cfg.SnapshotEvery
 			err = fmt.Errorf("%w; where another server makes the snapshots, give this one --snapshot-every 0", err)
 		}
-		if err.Error() != logged {
-			k.cfg.Logger.Error("snapshot failed; retrying", "error", err, "after", wait.String())
-		}
-		logged = err.Error()
+		k.cfg.Logger.Error("snapshot failed; retrying", "error", err, "after", wait.String())
 	}
 	return nil
 }
@@ -156,7 +121,7 @@ func (k *snapshotter) findNewest(ctx context.Context) (*snapshots.Object, error)
 	p, _ := k.live.progress()
 	for i := range all {
 		if all[i].Err == nil && p.Related(all[i].Header.Identity) {
-			k.recordNewest(all[i], 0)
+			k.newest.Store(&all[i])
 			return &all[i], nil
 		}
 	}
@@ -189,7 +154,8 @@ func (k *snapshotter) uploadSnapshot(ctx context.Context) (made snapshots.Object
 		return made, fmt.Errorf("object store: %w", cli.Advise(err))
 	}
 
-	k.recordNewest(made, 1)
+	k.newest.Store(&made)
+	k.made.Add(1)
 	k.cfg.Logger.Info("snapshot made", "name", made.Name, "sequence", made.Header.Sequence, "digest", made.Header.Digest,
 		"bytes", made.Bytes, "took", time.Since(began).Round(time.Millisecond).String())
 
@@ -233,8 +199,10 @@ func (k *snapshotter) Create(ctx context.Context) (any, error) {
 	k.making.Lock()
 	defer k.making.Unlock()
 	made, err := k.uploadSnapshot(ctx)
+	if err != nil && ctx.Err() == nil { // otherwise the operator has disconnected
+		k.failures.Add(1)
+	}
 	if err != nil {
-		k.recordFailure(ctx)
 		return nil, err
 	}
 	return Created{Name: made.Name, Bytes: made.Bytes, Header: made.Header}, nil
