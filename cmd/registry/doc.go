@@ -19,7 +19,6 @@
 //
 //	main.go          main, run, exit statuses
 //	serve.go …       one file for each command, with its flags
-//	input.go         the lines that publish sends
 //	source.go        the states that export, snapshot, recover and verify read
 //	output.go        files that are replaced in one step
 //	internal/serve   the server: wiring, generations, rebuild, snapshots, metrics

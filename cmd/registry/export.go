@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 
 	"example.org/registry/cmd/registry/internal/cli"
@@ -39,14 +40,14 @@ func (c *exportCmd) Run(p *process) (err error) {
 		})
 	}
 	if err != nil {
-		return cli.Interrupted(p.ctx, err)
+		return err
 	}
 	_, err = fmt.Fprintf(p.stderr, "exported: %s\n", describeHeader(h))
 	return err
 }
 
 func (c *exportCmd) writeStates(p *process, to io.Writer) (snapshots.Header, error) {
-	from, err := openStates(p, c.Source, c.AdminFlags, c.BrokerFlags)
+	from, err := c.open(p)
 	if err != nil {
 		return snapshots.Header{}, err
 	}
@@ -61,6 +62,13 @@ func (c *exportCmd) writeStates(p *process, to io.Writer) (snapshots.Header, err
 		return h, explainSource(c.Source, err)
 	}
 	return h, nil
+}
+
+func (c *exportCmd) open(p *process) (io.ReadCloser, error) {
+	if c.Source == "" {
+		return c.Ask(p.ctx, http.MethodGet, "/export")
+	}
+	return openStates(p, c.Source, c.BrokerFlags)
 }
 
 // copyRemovals is copyStates for tombstones alone. Its description has no checkpoint: a store restored

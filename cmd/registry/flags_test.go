@@ -76,7 +76,6 @@ func TestUsageErrorsNameTheFlag(t *testing.T) {
 		{nil, "serve --coin-url https://x/?key=1", "--coin-url"},
 		{nil, "serve --chat-api-url https://api.example.org", "--chat-cdn-url"},
 		{nil, "serve --chat-token-file token", "--chat-api-url"},
-		{nil, "serve --security-contact someone@example.org", "--security-contact"},
 		{nil, "serve --log-format xml", "--log-format"},
 		{nil, "serve --log-level loud", "--log-level"},
 		{nil, "serve --no-such-flag", "--no-such-flag"},
@@ -119,7 +118,7 @@ func TestWhereValuesComeFrom(t *testing.T) {
 				return c.env
 			}
 			return ""
-		}, nil, nil)
+		}, nil, nil, nil)
 		require.NoError(t, err)
 		args := []string{"serve"}
 		if c.arg != "" {
@@ -134,7 +133,7 @@ func TestWhereValuesComeFrom(t *testing.T) {
 // TestFlagsAreDocumented: each flag has a help text, and the contract has its default.
 func TestFlagsAreDocumented(t *testing.T) {
 	var flags commands
-	parser, err := newParser(&flags, func(string) string { return "" }, nil, nil)
+	parser, err := newParser(&flags, func(string) string { return "" }, nil, nil, nil)
 	require.NoError(t, err)
 	err = kong.Visit(parser.Model, func(node kong.Visitable, next kong.Next) error {
 		if f, ok := node.(*kong.Flag); ok && f.Help == "" {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,8 +17,6 @@ import (
 	"example.org/registry/cmd/registry/internal/cli"
 	"example.org/registry/events/natserr"
 )
-
-const programName = "registry"
 
 // main turns a signal into a canceled context and an error into an exit status.
 func main() {
@@ -65,21 +62,13 @@ func reportError(stderr io.Writer, err error) int {
 		return exitOK
 	}
 	line := "registry: " + natserr.OneLine(err)
-	// A usage error also says which help explains more.
-	usage, ok := errors.AsType[cli.UsageError](err)
-	if !ok {
-		writeLine(stderr, line)
-		return exitFailed
+	if _, isUsage := errors.AsType[cli.UsageError](err); isUsage {
+		writeLine(stderr, line+" (--help explains the commands and flags)")
+		return exitUsage
 	}
 
-	command := cmp.Or(usage.Command, programName)
-	topic := "explains the flags"
-	if command == programName {
-		topic = "lists the commands"
-	}
-
-	writeLine(stderr, fmt.Sprintf("%s (%s --help %s)", line, command, topic))
-	return exitUsage
+	writeLine(stderr, line)
+	return exitFailed
 }
 
 // lastLineWithin bounds the wait for a reader of the last line.
@@ -100,7 +89,6 @@ func writeLine(w io.Writer, line string) {
 
 // commands is the command line, with a field for each command.
 type commands struct {
-	Help     helpFlag    `short:"h" help:"Explain the command and its flags."`
 	Serve    serveCmd    `cmd:"" group:"Run" help:"Run the registry in one process: broker (embedded unless --nats-url is given), projector and HTTP."`
 	Publish  publishCmd  `cmd:"" group:"Events" help:"Publish events from NDJSON files into the stream, in file order."`
 	Snapshot snapshotCmd `cmd:"" group:"Snapshots and copies" help:"Create, list, verify and restore snapshots."`
@@ -128,77 +116,43 @@ type process struct {
 // returns nil when ctx ends during serve and everything has been saved.
 func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) error {
 	var flags commands
-	parser, err := newParser(&flags, getenv, stdout, stderr)
+	helpShown := false
+	parser, err := newParser(&flags, getenv, stdout, stderr, func(int) { helpShown = true })
 	if err != nil {
 		return fmt.Errorf("command line: %w", err)
 	}
 
 	parsed, err := parser.Parse(args)
-	if errors.Is(err, errHelpShown) {
+	if helpShown {
 		return nil
 	}
-
-	if parseError, ok := errors.AsType[*kong.ParseError](err); ok {
-		return cli.UsageError{Err: err, Command: commandOf(parseError.Context)}
-	}
 	if err != nil {
-		return cli.UsageError{Err: err}
+		return cli.Usagef("%w", err)
 	}
 
-	if err = cli.CheckEmpty(parsed); err == nil {
-		err = parsed.Run(&process{ctx: ctx, getenv: getenv, stdin: stdin, stdout: stdout, stderr: stderr})
-	}
+	err = parsed.Run(&process{ctx: ctx, getenv: getenv, stdin: stdin, stdout: stdout, stderr: stderr})
 
-	// A command does not know its own name.
-	if usage, ok := errors.AsType[cli.UsageError](err); ok {
-		return cli.UsageError{Err: usage.Err, Command: commandOf(parsed)}
+	// A signal makes a command fail in many ways. (serve ends without an error, unless it could not save.)
+	isServe := parsed.Command() == "serve"
+	if err != nil && ctx.Err() != nil && !isServe {
+		return errors.New("interrupted: run the same command again")
 	}
 	return err
 }
 
-// commandOf returns the command line as far as it was understood, without flags.
-func commandOf(ctx *kong.Context) string {
-	if node := ctx.Selected(); node != nil {
-		return node.FullPath()
-	}
-	return programName
-}
-
-func newParser(flags *commands, getenv func(string) string, stdout, stderr io.Writer) (*kong.Kong, error) {
+// newParser makes the parser of the command line. It calls exit after it has printed help; only main may end
+// the process.
+func newParser(flags *commands, getenv func(string) string, stdout, stderr io.Writer, exit func(int)) (*kong.Kong, error) {
 	return kong.New(flags,
-		kong.Name(programName),
+		kong.Name("registry"),
 		kong.Description("A public registry of scammers, scam servers and trusted persons. "+
-			"Every flag has an environment variable: --nats-url is REGISTRY_NATS_URL."),
-		kong.Help(printHelp),
+			"Every flag has an environment variable: --nats-url is REGISTRY_NATS_URL. "+
+			"To try it, run registry serve --demo, and open http://localhost:8080."),
 		kong.Writers(stdout, stderr),
-		kong.NoDefaultHelp(),
 		kong.Resolvers(environmentResolver(getenv)),
-		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 110}),
-		kong.Exit(func(int) {}), // only main may end the process
+		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 110, NoExpandSubcommands: true, FlagsLast: true}),
+		kong.Exit(exit),
 	)
-}
-
-// examples ends the program's own help.
-const examples = `
-Examples:
-  registry serve --demo             Try it: invented entries, site and API at http://localhost:8080.
-  registry publish events.ndjson    Put the events of a file into the stream of a server on this machine.
-`
-
-// printHelp prints kong's help. The program's own help has one or two lines for each command, and
-// examples.
-func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
-	if ctx.Selected() != nil {
-		return kong.DefaultHelpPrinter(options, ctx)
-	}
-
-	options.NoExpandSubcommands = true
-	options.FlagsLast = true
-	if err := kong.DefaultHelpPrinter(options, ctx); err != nil {
-		return err
-	}
-	_, err := io.WriteString(ctx.Stdout, examples)
-	return err
 }
 
 // environmentResolver gives a flag that is not on the command line the value of its variable. An empty
@@ -215,21 +169,4 @@ func environmentResolver(getenv func(string) string) kong.Resolver {
 // variableName returns the name of a flag's environment variable.
 func variableName(flag string) string {
 	return "REGISTRY_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-}
-
-// errHelpShown ends parsing after --help.
-var errHelpShown = errors.New("help shown")
-
-// helpFlag prints the help of the chosen command and stops there. kong's own would end the process.
-type helpFlag bool
-
-// IgnoreDefault prevents kong from setting the flag to its default.
-func (helpFlag) IgnoreDefault() {}
-
-// BeforeReset runs before anything else of the command line is checked.
-func (helpFlag) BeforeReset(ctx *kong.Context) error {
-	if err := ctx.PrintUsage(false); err != nil {
-		return err
-	}
-	return errHelpShown
 }

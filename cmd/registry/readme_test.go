@@ -54,7 +54,7 @@ func TestReadmeRequests(t *testing.T) {
 // TestReadmeFlags looks for flags that do not exist, or no longer.
 func TestReadmeFlags(t *testing.T) {
 	var flags commands
-	parser, err := newParser(&flags, func(string) string { return "" }, nil, nil)
+	parser, err := newParser(&flags, func(string) string { return "" }, nil, nil, nil)
 	require.NoError(t, err)
 	known := map[string]bool{}
 	err = kong.Visit(parser.Model, func(node kong.Visitable, next kong.Next) error {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -39,9 +38,6 @@ func (c *rebuildCmd) Run(p *process) error {
 		return nil
 	})
 	err := group.Wait()
-	if p.ctx.Err() != nil {
-		return errors.New("interrupted: the rebuild was abandoned; the read model is unchanged")
-	}
 	if err != nil {
 		return fmt.Errorf("not rebuilt: %w", err)
 	}

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"strings"
 
@@ -35,13 +37,10 @@ func (recoverCmd) Help() string {
 
 // Run compares, asks and publishes.
 func (c *recoverCmd) Run(p *process) error {
-	if err := errors.Join(c.NewStreamFlags.Check(), c.BrokerFlags.Check()); err != nil {
+	if err := c.NewStreamFlags.Check(); err != nil {
 		return err
 	}
-	return cli.Interrupted(p.ctx, c.compareAndPublish(p))
-}
 
-func (c *recoverCmd) compareAndPublish(p *process) error {
 	known, err := c.readSources(p)
 	if err != nil {
 		return err
@@ -71,27 +70,34 @@ func (c *recoverCmd) compareAndPublish(p *process) error {
 
 // readSources reads all states that may be published.
 func (c *recoverCmd) readSources(p *process) (*projector.Known, error) {
-	sources := c.Sources
-	if len(sources) == 0 {
-		sources = []string{""}
-	}
-
 	known := &projector.Known{}
-	for _, name := range sources {
-		from, err := openStates(p, name, c.AdminFlags, c.BrokerFlags)
-		if err != nil && name == "" {
+	if len(c.Sources) == 0 {
+		from, err := c.Ask(p.ctx, http.MethodGet, "/export")
+		if err != nil {
 			return nil, fmt.Errorf("%w; if no server has a state, name a snapshot", err)
 		}
+		return known, addSource(known, "", from)
+	}
+
+	for _, name := range c.Sources {
+		from, err := openStates(p, name, c.BrokerFlags)
 		if err != nil {
 			return nil, err
 		}
-		err = known.Add(from)
-		from.Close()
-		if err != nil {
-			return nil, explainSource(name, err)
+		if err := addSource(known, name, from); err != nil {
+			return nil, err
 		}
 	}
 	return known, nil
+}
+
+// addSource adds the states of a source, and closes it.
+func addSource(known *projector.Known, name string, from io.ReadCloser) error {
+	defer from.Close()
+	if err := known.Add(from); err != nil {
+		return explainSource(name, err)
+	}
+	return nil
 }
 
 // printPlan prints how much is about to be published.

@@ -26,7 +26,7 @@ func (c *rejectedListCmd) Run(p *process) error {
 	defer nc.Close()
 	all, err := projector.ListRejected(p.ctx, js)
 	if err != nil {
-		return cli.Interrupted(p.ctx, err)
+		return err
 	}
 
 	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)

@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"log/slog"
 	"net/netip"
 	"os"
 	"os/signal"
@@ -22,26 +20,25 @@ type serveCmd struct {
 	serve.Flags
 
 	AdminTokenFile string        `placeholder:"FILE" help:"File with the bearer token for the operators' listener. Required if other machines can reach it." group:"Listeners"`
-	BaseURL        cli.URL       `name:"base-url" placeholder:"URL" empty:"" help:"Public address of this service, for the OpenAPI document and the examples on the site's API page. Without it they use the address of the request." group:"Listeners"`
-	ProofsURL      cli.URL       `name:"proofs-url" placeholder:"URL" empty:"" help:"Where the pages with proofs are: /proofs/{id} redirects to URL/{id}. Without it those addresses are 404." group:"Listeners"`
-	AppealsURL     string        `name:"appeals-url" placeholder:"URL" empty:"" help:"Where an accused person appeals. The site links to it with every accused entry; {reportId} in it is replaced by the number of the report." group:"Listeners"`
-	ReportURL      string        `name:"report-url" placeholder:"URL" empty:"" help:"Where somebody reports a fraud. The site links to it where nothing was found, and on its first page." group:"Listeners"`
-	AdviceFile     string        `placeholder:"FILE" empty:"" help:"Markdown file that says what to do after a payment, shown below every answer. Without it the site shows its own." group:"Listeners"`
-	AboutFile      string        `placeholder:"FILE" empty:"" help:"Markdown file for the page /o-rejestrze: who runs the registry, how to reach them and what they do with data. Without it the page says what the program does." group:"Listeners"`
-	Contact        string        `name:"security-contact" placeholder:"ADDRESS" help:"Where to report vulnerabilities, for security.txt: a mailto:, https: or tel: address (default: security@ the host of --base-url)." group:"Listeners"`
+	BaseURL        cli.URL       `name:"base-url" placeholder:"URL" help:"Public address of this service, for the OpenAPI document and the examples on the site's API page. Without it they use the address of the request." group:"Listeners"`
+	ProofsURL      cli.URL       `name:"proofs-url" placeholder:"URL" help:"Where the pages with proofs are: /proofs/{id} redirects to URL/{id}. Without it those addresses are 404." group:"Listeners"`
+	AppealsURL     string        `name:"appeals-url" placeholder:"URL" help:"Where an accused person appeals. The site links to it with every accused entry; {reportId} in it is replaced by the number of the report." group:"Listeners"`
+	ReportURL      string        `name:"report-url" placeholder:"URL" help:"Where somebody reports a fraud. The site links to it where nothing was found, and on its first page." group:"Listeners"`
+	AdviceFile     string        `placeholder:"FILE" help:"Markdown file that says what to do after a payment, shown below every answer. Without it the site shows its own." group:"Listeners"`
+	AboutFile      string        `placeholder:"FILE" help:"Markdown file for the page /o-rejestrze: who runs the registry, how to reach them and what they do with data. Without it the page says what the program does." group:"Listeners"`
 	Site           bool          `default:"true" negatable:"" help:"Serve pages for people at /, beside the API." group:"Listeners"`
 	RateLimit      float64       `default:"0" help:"Requests per second and client address (IPv6: per /64). 0: no limit." group:"Listeners"`
 	MaxFollowers   int           `default:"1000" help:"Most readers that wait for changes (/api/changes) at once. 0: none." group:"Listeners"`
-	TrustedProxies []network     `placeholder:"CIDR" empty:"" help:"Proxies whose X-Forwarded-For to trust, separated by commas." group:"Listeners"`
+	TrustedProxies []network     `placeholder:"CIDR" help:"Proxies whose X-Forwarded-For to trust, separated by commas." group:"Listeners"`
 	AnswerMemory   cli.Bytes     `default:"0" placeholder:"SIZE" help:"Most memory for the answers that are being made or sent, such as 256MiB; what does not fit is refused with 503. 0: an eighth of the process's memory limit or the machine's memory." group:"Listeners"`
 	StaleIfError   time.Duration `default:"1h" help:"Let shared caches show an old list for this long while no server answers; at most --max-staleness where that is set. Somebody who has been delisted may be shown for as long. 0: never." group:"State"`
 
-	GuardURL      cli.URL `name:"guard-url" placeholder:"URL" empty:"" help:"Guard service whose state /api/status shows: up if it answers with a status below 500 within 6 s." group:"Outside services"`
-	ChatURL       cli.URL `name:"chat-url" placeholder:"URL" empty:"" help:"Chat platform, for /api/status." group:"Outside services"`
-	CoinURL       cli.URL `name:"coin-url" placeholder:"URL" empty:"" help:"Cryptocurrency network, for /api/status." group:"Outside services"`
-	ChatAPIURL    cli.URL `name:"chat-api-url" placeholder:"URL" empty:"" help:"API of a Discord-compatible chat platform, which knows users' pictures: URL/users/{id}. Without it, all pictures are drawn." group:"Outside services"`
-	ChatCDNURL    cli.URL `name:"chat-cdn-url" placeholder:"URL" empty:"" help:"Where that platform keeps the pictures: URL/avatars/{id}/{name}.png. Required with --chat-api-url." group:"Outside services"`
-	ChatTokenFile string  `placeholder:"FILE" empty:"" help:"File with the bot token for --chat-api-url." group:"Outside services"`
+	GuardURL      cli.URL `name:"guard-url" placeholder:"URL" help:"Guard service whose state /api/status shows: up if it answers with a status below 500 within 6 s." group:"Outside services"`
+	ChatURL       cli.URL `name:"chat-url" placeholder:"URL" help:"Chat platform, for /api/status." group:"Outside services"`
+	CoinURL       cli.URL `name:"coin-url" placeholder:"URL" help:"Cryptocurrency network, for /api/status." group:"Outside services"`
+	ChatAPIURL    cli.URL `name:"chat-api-url" placeholder:"URL" help:"API of a Discord-compatible chat platform, which knows users' pictures: URL/users/{id}. Without it, all pictures are drawn." group:"Outside services"`
+	ChatCDNURL    cli.URL `name:"chat-cdn-url" placeholder:"URL" help:"Where that platform keeps the pictures: URL/avatars/{id}/{name}.png. Required with --chat-api-url." group:"Outside services"`
+	ChatTokenFile string  `placeholder:"FILE" help:"File with the bot token for --chat-api-url." group:"Outside services"`
 
 	cli.LogFlags
 }
@@ -55,7 +52,6 @@ func (serveCmd) Help() string {
 
 // Run serves until the process's context ends and everything has been saved.
 func (c *serveCmd) Run(p *process) error {
-	began := time.Now()
 	if err := c.checkFlags(); err != nil {
 		return err
 	}
@@ -70,16 +66,11 @@ func (c *serveCmd) Run(p *process) error {
 		return err
 	}
 
-	// A log that nobody reads any more must not end the server.
-	signal.Ignore(syscall.SIGPIPE)
+	// A log that nobody reads any more must not end the server, nor a SIGHUP, which means reload to other
+	// servers.
+	signal.Ignore(syscall.SIGPIPE, syscall.SIGHUP)
 	log := c.NewLog(p.stderr)
 	defer log.Close()
-	defer ignoreHangup(log.Logger)()
-	// A person reads a few lines beside the log; both go through its queue.
-	var terminal io.Writer
-	if c.IsForPeople(p.stderr) {
-		terminal = log
-	}
 
 	flags := c.Flags
 	if flags.DataDir == "" {
@@ -93,23 +84,19 @@ func (c *serveCmd) Run(p *process) error {
 		Flags:        flags,
 		Public:       public,
 		AdminToken:   adminToken,
-		Began:        began,
 		Logger:       log.Logger,
 		LostLines:    log.LostLines,
-		Terminal:     terminal,
 		NotifySocket: p.getenv("NOTIFY_SOCKET"),
 	})
 }
 
 // publicConfig returns the configuration of the public listener. It reads the files that flags name.
 func (c *serveCmd) publicConfig() (cfg httpapi.Config, err error) {
-	avatars := c.avatarConfig()
 	chatToken, err := cli.ReadToken("--chat-token-file", c.ChatTokenFile, 1)
 	if err != nil {
 		return cfg, err
 	}
 
-	avatars.Token = chatToken
 	userAgent := ""
 	if c.BaseURL != "" { // how the chat platform wants its callers to name themselves
 		userAgent = fmt.Sprintf("DiscordBot (%s, %s)", c.BaseURL, programVersion())
@@ -132,7 +119,6 @@ func (c *serveCmd) publicConfig() (cfg httpapi.Config, err error) {
 		ReportURL:      c.ReportURL,
 		Advice:         advice,
 		About:          about,
-		Contact:        c.Contact,
 		Site:           c.Site,
 		RateLimit:      c.RateLimit,
 		MaxFollowers:   c.MaxFollowers,
@@ -141,13 +127,8 @@ func (c *serveCmd) publicConfig() (cfg httpapi.Config, err error) {
 		StaleIfError:   c.StaleIfError,
 		Status:         upstream.StatusConfig{Guard: string(c.GuardURL), Chat: string(c.ChatURL), Coin: string(c.CoinURL)},
 		UserAgent:      userAgent,
-		Avatars:        avatars,
+		Avatars:        upstream.AvatarConfig{API: string(c.ChatAPIURL), CDN: string(c.ChatCDNURL), Token: chatToken},
 	}, nil
-}
-
-// avatarConfig returns where pictures of users come from, without the token.
-func (c *serveCmd) avatarConfig() upstream.AvatarConfig {
-	return upstream.AvatarConfig{API: string(c.ChatAPIURL), CDN: string(c.ChatCDNURL)}
 }
 
 // readMarkdown reads a text for the site. It returns "" if name is empty.
@@ -155,7 +136,10 @@ func readMarkdown(flag, name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}
-	text, err := cli.ReadFile(name, site.MaxText)
+	text, err := os.ReadFile(name)
+	if err == nil && len(text) > site.MaxText {
+		err = fmt.Errorf("longer than %d bytes", site.MaxText)
+	}
 	if err != nil {
 		return "", cli.FileError(flag, name, err)
 	}
@@ -163,21 +147,6 @@ func readMarkdown(flag, name string) (string, error) {
 		return "", fmt.Errorf("%s: the file %w; leave the flag out for the site's own text", flag, err)
 	}
 	return string(text), nil
-}
-
-// ignoreHangup logs and ignores SIGHUP until stop is called: to other servers it means reload, and
-// its default would end the process without saving.
-func ignoreHangup(log *slog.Logger) (stop func()) {
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
-	logging := make(chan struct{})
-	go func() {
-		defer close(logging)
-		for range hangups {
-			log.Warn("SIGHUP is ignored: flags and files are read at start alone; restart to change them")
-		}
-	}()
-	return func() { signal.Stop(hangups); close(hangups); <-logging }
 }
 
 // network is the value of a flag: a range of addresses, or a single one.
@@ -236,15 +205,9 @@ func (c *serveCmd) checkFlags() error {
 	if err := site.CheckReports(c.ReportURL); err != nil {
 		return cli.Usagef("--report-url: not an address like https://registry.example/report: %w", err)
 	}
-	if err := httpapi.CheckContact(c.Contact); err != nil {
-		return cli.Usagef("--security-contact: %w", err)
-	}
 
-	// The file is read later: nothing is touched before all flags are known to be good.
-	avatars := c.avatarConfig()
-	if c.ChatTokenFile != "" {
-		avatars.Token = "there will be one"
-	}
+	// The file is read later; whether there will be a token is known.
+	avatars := upstream.AvatarConfig{API: string(c.ChatAPIURL), CDN: string(c.ChatCDNURL), Token: c.ChatTokenFile}
 	if err := avatars.Check(); err != nil {
 		return cli.Usagef("--chat-api-url, --chat-cdn-url, --chat-token-file: %w", err)
 	}

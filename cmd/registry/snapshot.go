@@ -44,7 +44,7 @@ func (c *snapshotCreateCmd) Run(p *process) (err error) {
 		})
 	}
 	if err != nil {
-		return cli.Interrupted(p.ctx, err)
+		return err
 	}
 	_, err = fmt.Fprintf(p.stdout, "%s: %s\n", cli.Printable(made.Name), describeHeader(made.Header))
 	return err
@@ -80,7 +80,7 @@ func (c *snapshotListCmd) Run(p *process) error {
 	defer nc.Close()
 	all, err := snapshots.NewBucket(js, 0).List(p.ctx)
 	if err != nil {
-		return cli.Interrupted(p.ctx, explainBucket(c.BrokerFlags, err))
+		return explainBucket(c.BrokerFlags, err)
 	}
 
 	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
@@ -104,15 +104,15 @@ type snapshotVerifyCmd struct {
 
 // Run prints the content of a good snapshot.
 func (c *snapshotVerifyCmd) Run(p *process) error {
-	from, err := openStates(p, c.Snapshot, cli.AdminFlags{}, c.BrokerFlags)
+	from, err := openStates(p, c.Snapshot, c.BrokerFlags)
 	if err != nil {
-		return cli.Interrupted(p.ctx, err)
+		return err
 	}
 	defer from.Close()
 
 	h, err := readStates(from, func(uint64, events.Event) error { return p.ctx.Err() })
 	if err != nil {
-		return cli.Interrupted(p.ctx, explainSource(c.Snapshot, err))
+		return explainSource(c.Snapshot, err)
 	}
 	_, err = fmt.Fprintf(p.stdout, "%s: good: %s\n", cli.Printable(c.Snapshot), describeHeader(h))
 	return err
@@ -137,12 +137,12 @@ const replacedSuffix = ".replaced"
 // Run touches the data directory only once there is a snapshot to read. It takes the directory's lock, as
 // a server would.
 func (c *snapshotRestoreCmd) Run(p *process) (err error) {
-	from, err := openStates(p, c.Snapshot, cli.AdminFlags{}, c.BrokerFlags)
+	from, err := openStates(p, c.Snapshot, c.BrokerFlags)
 	if err != nil {
-		return cli.Interrupted(p.ctx, err)
+		return err
 	}
 	defer from.Close()
-	lock, err := serve.LockDir(c.DataDir)
+	lock, err := snapshots.LockDir(c.DataDir)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (c *snapshotRestoreCmd) Run(p *process) (err error) {
 		if hasOld { // the old store still has its first name
 			err = errors.Join(err, os.Remove(path+replacedSuffix))
 		}
-		return cli.Interrupted(p.ctx, fmt.Errorf("%w; the data directory is as it was", explainSource(c.Snapshot, err)))
+		return fmt.Errorf("%w; the data directory is as it was", explainSource(c.Snapshot, err))
 	}
 
 	if hasOld {

@@ -1,27 +1,21 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"strings"
-
-	"github.com/nats-io/nats.go"
 
 	"example.org/registry/cmd/registry/internal/cli"
 	"example.org/registry/events"
 	"example.org/registry/snapshots"
 )
 
-// openStates opens the states that a command reads: the running server's if name is empty, else the
-// file of that name or, if there is none, the snapshot in the object store. The caller closes it.
-func openStates(p *process, name string, server cli.AdminFlags, broker cli.BrokerFlags) (io.ReadCloser, error) {
-	if name == "" {
-		return server.Ask(p.ctx, http.MethodGet, "/export")
-	}
-
+// openStates opens the snapshot or export of a name: the file or, if there is none, the snapshot in the object
+// store. The caller closes it.
+func openStates(p *process, name string, broker cli.BrokerFlags) (io.ReadCloser, error) {
 	file, err := os.Open(name)
 	if err == nil {
 		return file, nil
@@ -35,28 +29,16 @@ func openStates(p *process, name string, server cli.AdminFlags, broker cli.Broke
 	if err != nil {
 		return nil, err
 	}
+	defer nc.Close() // Open reads the whole snapshot into memory
 
 	object, err := snapshots.NewBucket(js, 0).Open(p.ctx, name)
-	if err == nil {
-		return objectReader{object, nc}, nil
-	}
-	nc.Close()
 	if errors.Is(err, snapshots.ErrNoSnapshot) {
 		return nil, fmt.Errorf("%s: no such file, and no such snapshot in the object store; registry snapshot list shows them", cli.Printable(name))
 	}
-	return nil, explainBucket(broker, err)
-}
-
-// objectReader is a snapshot in the object store, with the connection through which it is read.
-type objectReader struct {
-	io.ReadCloser
-	nc *nats.Conn
-}
-
-// Close implements io.Closer.
-func (r objectReader) Close() error {
-	defer r.nc.Close()
-	return r.ReadCloser.Close()
+	if err != nil {
+		return nil, explainBucket(broker, err)
+	}
+	return object, nil
 }
 
 // explainSource adds the remedy to the error of a snapshot or export. An empty name is the running
@@ -65,7 +47,8 @@ func explainSource(name string, err error) error {
 	if name == "" {
 		return fmt.Errorf("answer of the server: %w", err)
 	}
-	return fmt.Errorf("%s: %w; %s", cli.Printable(name), err, cli.SnapshotAdvice(err))
+	remedy := cmp.Or(cli.Remedy(err), "use another one: registry snapshot list shows those in the object store")
+	return fmt.Errorf("%s: %w; %s", cli.Printable(name), err, remedy)
 }
 
 // explainBucket adds the broker's name and the remedy to the error of a request about the object store.

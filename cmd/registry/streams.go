@@ -35,7 +35,7 @@ const createWithin = 15 * time.Second
 
 // Run prints a line for each stream.
 func (c *streamsCreateCmd) Run(p *process) error {
-	if err := errors.Join(c.NewStreamFlags.Check(), c.BrokerFlags.Check()); err != nil {
+	if err := c.NewStreamFlags.Check(); err != nil {
 		return err
 	}
 

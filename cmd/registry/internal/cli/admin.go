@@ -11,7 +11,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 )
 
 // AdminFlags are the flags for reaching the running server.
@@ -21,36 +20,27 @@ type AdminFlags struct {
 }
 
 // Ask sends a request to the operators' listener and returns the body of its response, which the
-// caller closes. A response that is not 2xx is an error with its text. Only ctx limits the time of a
-// server that is alive.
+// caller closes. A response that is not 2xx is an error with its text. Only ctx limits the time.
 func (f AdminFlags) Ask(ctx context.Context, method, path string) (io.ReadCloser, error) {
 	request, err := f.newRequest(ctx, method, path)
 	if err != nil {
 		return nil, err
 	}
 
-	// A request may last long, but only to a server that is alive.
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	if err := f.checkAlive(ctx, client); err != nil {
-		return nil, err
-	}
-
 	answer, err := client.Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("cannot reach the server: %w; start it (registry serve) or correct --admin-addr", err)
 	}
-
-	// The operators' listener knows the paths of all commands, sends them no pages, and explains
-	// errors in plain text.
-	mediaType, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";")
-	succeeded := answer.StatusCode/100 == 2
-	if succeeded && mediaType != "text/html" {
+	if answer.StatusCode/100 == 2 {
 		return answer.Body, nil
 	}
 	defer answer.Body.Close()
+
+	// The operators' listener knows the paths of all commands, and explains errors in plain text.
+	isPlain := strings.HasPrefix(answer.Header.Get("Content-Type"), "text/plain")
 	lacksPath := answer.StatusCode == http.StatusNotFound || answer.StatusCode == http.StatusMethodNotAllowed
-	isPage := succeeded // all other answers of success have been returned
-	if isPage || lacksPath || mediaType != "text/plain" {
+	if lacksPath || !isPlain {
 		return nil, fmt.Errorf("%s is not the operators' listener of a server: it answers %s; correct --admin-addr", f.AdminAddr, answer.Status)
 	}
 
@@ -71,29 +61,6 @@ func (f AdminFlags) AskJSON(ctx context.Context, method, path string, v any) err
 	defer body.Close()
 	if err := json.NewDecoder(body).Decode(v); err != nil {
 		return fmt.Errorf("answer of the server: %w", err)
-	}
-	return nil
-}
-
-// aliveWithin bounds the time in which a server answers at all.
-const aliveWithin = 10 * time.Second
-
-// checkAlive returns an error if something takes the connection and answers nothing. It passes over any
-// other failure: the request that follows meets the same failure, and reports it.
-func (f AdminFlags) checkAlive(ctx context.Context, client *http.Client) error {
-	bounded, cancel := context.WithTimeout(ctx, aliveWithin)
-	defer cancel()
-	request, err := f.newRequest(bounded, http.MethodGet, "/livez")
-	if err != nil {
-		return err
-	}
-
-	answer, err := client.Do(request)
-	if err == nil {
-		return answer.Body.Close()
-	}
-	if bounded.Err() != nil && ctx.Err() == nil {
-		return fmt.Errorf("%s does not answer within %s; see what is there, restart the server or correct --admin-addr", f.AdminAddr, aliveWithin)
 	}
 	return nil
 }
@@ -135,7 +102,7 @@ func ReadToken(flag, file string, minimum int) (string, error) {
 	if file == "" {
 		return "", nil
 	}
-	text, err := ReadFile(file, maxSecret)
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return "", FileError(flag, file, err)
 	}
@@ -146,32 +113,4 @@ func ReadToken(flag, file string, minimum int) (string, error) {
 		return "", fmt.Errorf("%s: the file must hold a token of at least %d printable ASCII characters without spaces", flag, minimum)
 	}
 	return token, nil
-}
-
-// maxSecret bounds the files with secrets and certificates, in bytes.
-const maxSecret = 1 << 20
-
-// ReadFile reads a file that a flag names, of at most limit bytes. It waits for no pipe, and reads no
-// device: one has no end.
-func ReadFile(name string, limit int) ([]byte, error) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-
-	if !info.Mode().IsRegular() && !info.IsDir() { // reading a directory has an error of its own
-		return nil, errors.New("not a regular file")
-	}
-
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-
-	text, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
-	if err == nil && len(text) > limit {
-		err = fmt.Errorf("longer than %d bytes", limit)
-	}
-	return text, err
 }

@@ -1,11 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"syscall"
-
-	"github.com/nats-io/nats.go"
 
 	"example.org/registry/events/natserr"
 )
@@ -14,32 +13,16 @@ import (
 // disk. A nil err stays nil.
 func Advise(err error) error {
 	err = natserr.Explain(nil, err, "")
-	remedy := natserr.Remedy(err)
-	if remedy == "" && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
-		remedy = fileRemedy(err)
+	if remedy := Remedy(err); remedy != "" {
+		return fmt.Errorf("%w; %s", err, remedy)
 	}
-	if remedy == "" {
-		return err
-	}
-	return fmt.Errorf("%w; %s", err, remedy)
-}
-
-// SnapshotAdvice returns the remedy for a snapshot that cannot be used. Errors of the disk and the
-// broker are temporary; a damaged snapshot stays damaged.
-func SnapshotAdvice(err error) string {
-	if _, ok := errors.AsType[syscall.Errno](err); ok {
-		return fileRemedy(err)
-	}
-	if errors.Is(natserr.Explain(nil, err, ""), natserr.ErrSilent) || errors.Is(err, nats.ErrConnectionClosed) {
-		return "check the broker and try again"
-	}
-	return "use another one: registry snapshot list shows those in the object store"
+	return err
 }
 
 // FileError returns the error, with the remedy, for a file of a flag or an argument that cannot be
 // read or written.
 func FileError(flag, path string, err error) error {
-	return fmt.Errorf("%s: %s: %w; %s", flag, Printable(path), WithoutPath(err), fileRemedy(err))
+	return fmt.Errorf("%s: %s: %w; %s", flag, Printable(path), WithoutPath(err), cmp.Or(Remedy(err), "name another file"))
 }
 
 // WithoutPath returns a system's error without its path, which may be of a temporary file.
@@ -50,13 +33,13 @@ func WithoutPath(err error) error {
 	return err
 }
 
-// fileRemedy returns the remedy for a file that cannot be read or written.
-func fileRemedy(err error) string {
-	number, ok := errors.AsType[syscall.Errno](err)
-	if !ok {
-		return "name another file" // this program refuses it
+// Remedy returns what to do about an error of the broker or of a file, or "" if that is not known.
+func Remedy(err error) string {
+	if remedy := natserr.Remedy(err); remedy != "" {
+		return remedy
 	}
 
+	number, _ := errors.AsType[syscall.Errno](err)
 	switch number {
 	case syscall.ENOENT, syscall.ENOTDIR:
 		return "correct its name"
@@ -67,5 +50,5 @@ func fileRemedy(err error) string {
 	case syscall.ENOSPC, syscall.EDQUOT:
 		return "make space on the disk"
 	}
-	return "check the file and the disk"
+	return ""
 }

@@ -1,20 +1,19 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nkeys"
 
 	"example.org/registry/events/natserr"
 )
@@ -57,24 +56,15 @@ func (f BrokerFlags) Check() error {
 	}
 
 	if f.NATSCreds != "" {
-		text, err := ReadFile(f.NATSCreds, maxSecret)
-		if err != nil {
+		// It finds the seed in a .creds file, too.
+		if _, err := nats.NkeyOptionFromSeed(f.NATSCreds); err != nil {
 			return FileError("--nats-creds", f.NATSCreds, err)
 		}
-		key, err := nkeys.ParseDecoratedUserNKey(text)
-		if err != nil {
-			return fmt.Errorf("--nats-creds: %s holds no seed of a user; it must be a .creds file, or one with the seed of an nkey (SU…)", f.NATSCreds)
-		}
-		key.Wipe()
 	}
 
 	if f.NATSCA != "" {
-		text, err := ReadFile(f.NATSCA, maxSecret)
-		if err != nil {
+		if err := nats.RootCAs(f.NATSCA)(&nats.Options{}); err != nil {
 			return FileError("--nats-ca", f.NATSCA, err)
-		}
-		if !x509.NewCertPool().AppendCertsFromPEM(text) {
-			return fmt.Errorf("--nats-ca: %s holds no certificate; it must be PEM, as its authority gives it out", f.NATSCA)
 		}
 	}
 	return nil
@@ -124,7 +114,7 @@ func (f BrokerFlags) Connect(name string) (*nats.Conn, jetstream.JetStream, erro
 	opts := append(f.Options(name), nats.ReconnectWait(500*time.Millisecond), nats.MaxReconnects(40))
 	nc, err := nats.Connect(strings.Join(f.NATSURL, ","), opts...)
 	if err != nil {
-		return nil, nil, fmt.Errorf("cannot reach the broker at %s", f.Diagnose(name))
+		return nil, nil, fmt.Errorf("cannot reach the broker at %w", f.explainOutage(err))
 	}
 
 	js, err := jetstream.New(nc)
@@ -178,63 +168,29 @@ func (f NATSFlags) Options(name string) []nats.Option {
 
 // readCredentials accepts a file with a signed token and its key, or with the bare seed of an nkey.
 func readCredentials(file string) nats.Option {
-	text, err := ReadFile(file, maxSecret)
-	if strings.Contains(string(text), "NATS USER JWT") {
+	text, _ := os.ReadFile(file) // Check has read it
+	if bytes.Contains(text, []byte("NATS USER JWT")) {
 		return nats.UserCredentials(file)
 	}
 
-	var option nats.Option
-	if err == nil {
-		option, err = nats.NkeyOptionFromSeed(file)
-	}
+	option, err := nats.NkeyOptionFromSeed(file)
 	if err != nil {
 		return func(*nats.Options) error { return fmt.Errorf("--nats-creds: %w", err) }
 	}
 	return option
 }
 
-// Diagnosis explains why a broker cannot be reached.
-type Diagnosis struct {
-	Reasons string // one for each address
-	Remedy  string // what to do
-	Back    bool   // an address responds again
+// Diagnose returns why the broker cannot be used, and what to do; nil if it can.
+func (f BrokerFlags) Diagnose(name string) error {
+	nc, err := nats.Connect(strings.Join(f.NATSURL, ","), f.Options(name)...)
+	if err != nil {
+		return f.explainOutage(err)
+	}
+	nc.Close()
+	return nil
 }
 
-func (d Diagnosis) String() string { return d.Reasons + "; " + d.Remedy }
-
-var errBack = errors.New("it answers again")
-
-// Diagnose tries all addresses concurrently to find why each cannot be used: the client library
-// only keeps the last address's reason, and none if nothing listens there. It takes at most twice
-// dialWithin.
-func (f BrokerFlags) Diagnose(name string) Diagnosis {
-	errs := make([]error, len(f.NATSURL))
-	var dialing sync.WaitGroup
-	for i, address := range f.NATSURL {
-		dialing.Go(func() {
-			nc, err := nats.Connect(strings.TrimSpace(address), f.Options(name)...)
-			if err == nil {
-				nc.Close()
-				err = errBack
-			}
-			errs[i] = err
-		})
-	}
-	dialing.Wait()
-
-	// A refused connection says least: another address may tell more.
-	var reasons []string
-	var specific error // the first error other than a refused connection, or nil
-	for i, err := range errs {
-		reasons = append(reasons, withoutUser(f.NATSURL[i])+": "+err.Error())
-		if specific == nil && !errors.Is(err, nats.ErrNoServers) {
-			specific = err
-		}
-	}
-
-	d := Diagnosis{Reasons: strings.Join(reasons, "; "), Remedy: "try again", Back: errors.Is(specific, errBack)}
-	if !d.Back {
-		d.Remedy = cmp.Or(natserr.Remedy(specific), natserr.NotRunning)
-	}
-	return d
+// explainOutage adds the addresses and the remedy to the error of a connection.
+func (f BrokerFlags) explainOutage(err error) error {
+	return fmt.Errorf("%s: %w; %s", f.Addresses(), err, cmp.Or(natserr.Remedy(err), natserr.NotRunning))
 }

@@ -9,6 +9,6 @@
 //     that can be known.
 //   - No error shows the user or the password of a broker's address.
 //   - Text that strangers may have written goes to a terminal through Printable alone.
-//   - Connecting times out after a few seconds. Nothing waits forever except a request to a server that
-//     is alive, which lasts as long as its context.
+//   - Connecting to a broker times out after a few seconds. A request to a running server lasts as long as
+//     its context.
 package cli

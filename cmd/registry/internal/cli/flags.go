@@ -7,12 +7,10 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
 
-	"github.com/alecthomas/kong"
 	"github.com/docker/go-units"
 	"golang.org/x/term"
 
@@ -22,52 +20,10 @@ import (
 )
 
 // UsageError is a mistake on the command line or in the environment. Nothing has been started.
-type UsageError struct {
-	Err     error
-	Command string // whose help explains more, such as "registry serve"; empty: not known yet
-}
-
-func (e UsageError) Error() string { return e.Err.Error() }
-func (e UsageError) Unwrap() error { return e.Err }
+type UsageError struct{ error }
 
 // Usagef makes a UsageError. Its text begins with the flag.
-func Usagef(format string, args ...any) error { return UsageError{Err: fmt.Errorf(format, args...)} }
-
-// CheckEmpty rejects arguments and flags that are present but empty, as an unset shell variable
-// makes them, since the command does something else without them. A flag whose tag has empty:"" may
-// be empty. An empty environment variable counts as unset.
-func CheckEmpty(parsed *kong.Context) error {
-	for _, p := range parsed.Path {
-		if p.Positional != nil && isEmpty(p.Positional.Target) {
-			return Usagef("%s: must not be empty", p.Positional.Name)
-		}
-		if p.Flag == nil || !isEmpty(p.Flag.Target) {
-			continue
-		}
-		// The tag allows an empty list, but no list with an empty string.
-		mayBeEmpty := p.Flag.Tag.Has("empty") && p.Flag.Target.Len() == 0
-		if !mayBeEmpty {
-			return Usagef("--%s: must not be empty", p.Flag.Name)
-		}
-	}
-	return nil
-}
-
-// isEmpty reports whether v is an empty string, an empty list, or a list with an empty string.
-func isEmpty(v reflect.Value) bool {
-	switch v.Kind() {
-	case reflect.String:
-		return v.Len() == 0
-	case reflect.Slice:
-		for i := range v.Len() {
-			if isEmpty(v.Index(i)) {
-				return true
-			}
-		}
-		return v.Len() == 0
-	}
-	return false
-}
+func Usagef(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
 
 // Bytes is an amount of memory, such as 256MiB or 1GiB; 0 means none was given.
 type Bytes int64
@@ -162,15 +118,10 @@ type LogFlags struct {
 // newHandler returns a handler that writes to w, in the format for stderr.
 func (f LogFlags) newHandler(w, stderr io.Writer) slog.Handler {
 	options := &slog.HandlerOptions{Level: f.LogLevel}
-	if f.LogFormat == "text" || f.IsForPeople(stderr) {
+	if f.LogFormat == "text" || f.LogFormat == "auto" && IsTerminal(stderr) {
 		return slog.NewTextHandler(w, options)
 	}
 	return slog.NewJSONHandler(w, options)
-}
-
-// IsForPeople reports whether a person reads stderr and has requested no other format.
-func (f LogFlags) IsForPeople(stderr io.Writer) bool {
-	return f.LogFormat != "json" && IsTerminal(stderr)
 }
 
 // IsTerminal reports whether w is a terminal, which gets output for people.

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -27,11 +25,6 @@ func NewProgress(w io.Writer, title, unit string) *Progress {
 	if !IsTerminal(w) {
 		return &Progress{}
 	}
-	return ProgressOn(w, title, unit)
-}
-
-// ProgressOn returns a progress that writes to w.
-func ProgressOn(w io.Writer, title, unit string) *Progress {
 	now := time.Now()
 	return &Progress{out: w, title: title, unit: unit, began: now, next: now.Add(progressEvery)}
 }
@@ -78,12 +71,4 @@ func Count(n int, noun string) string {
 func Printable(text string) string {
 	quoted := strconv.Quote(text)
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
-}
-
-// Interrupted replaces err by a plain word if ctrl-C has ended ctx.
-func Interrupted(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil {
-		return errors.New("interrupted")
-	}
-	return err
 }

@@ -66,19 +66,19 @@ func (l link) dialExternal() (nc *nats.Conn, close func(), err error) {
 	return nc, func() { _ = watch.Stop(); nc.Close() }, nil
 }
 
-// diagnoseOutage finds why the external broker cannot be used, and logs it if the operator has to act.
+// diagnoseOutage finds why the external broker cannot be used, and logs it once.
 func (l link) diagnoseOutage(nc *nats.Conn) {
 	if nc.IsConnected() {
 		l.live.unreachable.Store(nil)
 		return
 	}
 
-	found := l.cfg.Broker().Diagnose("registry serve")
-	if found.Back {
+	err := l.cfg.Broker().Diagnose("registry serve")
+	if err == nil {
 		return // the connection returns by itself
 	}
-	if old := l.live.unreachable.Swap(&found); old == nil || old.Remedy != found.Remedy {
-		l.cfg.Logger.Warn("no connection to the broker; trying again", "reason", found.Reasons, "remedy", found.Remedy)
+	if l.live.unreachable.Swap(new(err.Error())) == nil {
+		l.cfg.Logger.Warn("no connection to the broker; trying again", "error", err)
 	}
 }
 

@@ -16,7 +16,7 @@
 //	live.go         live: the generation that is served, for responses and the operators' listener
 //	rebuild.go      another generation, and the swap
 //	http.go         both listeners
-//	announce.go     announcer: progress, addresses, "ready"
+//	announce.go     "ready", with the addresses
 //	snapshots.go    snapshotter: when snapshots are made, and exports
 //	metrics.go      the metrics that no other package has
 //	memory.go       the memory limit, and the share of it for answers

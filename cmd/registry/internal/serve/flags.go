@@ -24,7 +24,7 @@ type Flags struct {
 	SnapshotEvery time.Duration `default:"1h" help:"Put a snapshot into the object store REGISTRY_SNAPSHOTS this often, while anything changes. 0: none." group:"State"`
 	SnapshotKeep  int           `default:"5" help:"Keep this many snapshots of the stream there." group:"State"`
 
-	NATSURL            []string       `name:"nats-url" placeholder:"URL" empty:"" help:"Use this broker, and start no embedded one, also where only REGISTRY_NATS_URL is set, as in an operator's shell: one or more addresses separated by commas." group:"Broker and stream"`
+	NATSURL            []string       `name:"nats-url" placeholder:"URL" help:"Use this broker, and start no embedded one, also where only REGISTRY_NATS_URL is set, as in an operator's shell: one or more addresses separated by commas." group:"Broker and stream"`
 	EmbeddedNATSAddr   string         `name:"embedded-nats-addr" default:"127.0.0.1:4222" help:"Address where the moderation backend reaches the embedded broker. -: none." group:"Broker and stream"`
 	EmbeddedNATSConfig string         `name:"embedded-nats-config" placeholder:"FILE" help:"nats.conf with the embedded broker's users, TLS and limits. Required if other machines can reach it." group:"Broker and stream"`
 	Stream             cli.StreamName `default:"REGISTRY" help:"Name of the event stream." group:"Broker and stream"`

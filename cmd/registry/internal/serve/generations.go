@@ -34,12 +34,9 @@ func newGeneration(g generation) *generation {
 	return &g
 }
 
-// newGeneration makes a generation of a model and its store, with the projector that makeProjector
-// makes.
-func (s *server) newGeneration(model *readmodel.Model, store *snapshots.Store, makeProjector func(mayWrite func() bool) *projector.Projector) *generation {
-	g := newGeneration(generation{model: model, store: store, ranked: &ranked.Engine{Dir: s.cfg.rankedDir(), Logger: s.log}})
-	g.projector = makeProjector(func() bool { return s.mayWrite(g) })
-	return g
+// newGeneration makes a generation of a model and its store. It still needs a projector.
+func (s *server) newGeneration(model *readmodel.Model, store *snapshots.Store) *generation {
+	return newGeneration(generation{model: model, store: store, ranked: &ranked.Engine{Dir: s.cfg.rankedDir(), Logger: s.log}})
 }
 
 // mayWrite reports whether g may write into the stream. It may only while g is served: the rebuild that
@@ -51,14 +48,14 @@ func (s *server) mayWrite(g *generation) bool {
 
 // firstGeneration returns the generation of the saved state.
 func (s *server) firstGeneration(model *readmodel.Model, store *snapshots.Store) *generation {
-	return s.newGeneration(model, store, func(mayWrite func() bool) *projector.Projector {
-		eventStream := s.live.stream.Load()
-		return projector.New(projector.Config{
-			JetStream: eventStream.JS, Stream: eventStream.Name, Replicas: s.cfg.StreamReplicas, History: s.cfg.StreamHistory,
-			MayWrite: mayWrite, Demo: s.cfg.Demo, Model: model, Store: store, Meta: store.Meta(), Logger: s.log,
-			StartupTimeout: patienceAfter(time.Since(s.cfg.Began)),
-		})
+	g := s.newGeneration(model, store)
+	eventStream := s.live.stream.Load()
+	g.projector = projector.New(projector.Config{
+		JetStream: eventStream.JS, Stream: eventStream.Name, Replicas: s.cfg.StreamReplicas, History: s.cfg.StreamHistory,
+		MayWrite: func() bool { return s.mayWrite(g) }, Demo: s.cfg.Demo, Model: model, Store: store, Meta: store.Meta(), Logger: s.log,
+		StartupTimeout: patienceAfter(time.Since(s.began)),
 	})
+	return g
 }
 
 // patienceAfter returns how long the projector may still wait for the broker before it serves the

@@ -74,9 +74,13 @@ func (s *server) serveHTTP(ctx context.Context) error {
 	}
 	defer public.Close()
 	s.log.Info("listening", "http", s.listeners.public.Addr().String(), "admin", s.listeners.admin.Addr().String())
-	close(s.listening)
 
 	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		s.announceReady(ctx)
+		return nil
+	})
+
 	leaving := make(chan struct{})
 	group.Go(func() error {
 		defer close(leaving)

@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"example.org/registry/cmd/registry/internal/cli"
 	"example.org/registry/events"
 	"example.org/registry/events/stream"
 	"example.org/registry/httpapi"
@@ -26,7 +25,7 @@ type live struct {
 	rebuild       atomic.Pointer[rebuilding]    // nil if none is running
 	brokerURL     atomic.Pointer[string]        // of the embedded broker; nil or empty without a listener
 	brokerProblem atomic.Pointer[string]        // of the embedded broker; nil if none
-	unreachable   atomic.Pointer[cli.Diagnosis] // of the external broker; nil while connected
+	unreachable   atomic.Pointer[string]        // why the external broker cannot be used; nil while connected
 	stream        atomic.Pointer[stream.Stream] // nil until there is a connection, which may be down
 	starting      atomic.Pointer[string]        // the current step before there is a projector; if nil, see startReason
 	stopping      atomic.Bool
@@ -94,8 +93,8 @@ func (l *live) startReason() string {
 	} else if l.current().store == nil {
 		return "loading the saved state"
 	}
-	if d := l.unreachable.Load(); d != nil {
-		return step + ": " + d.String()
+	if reason := l.unreachable.Load(); reason != nil {
+		return step + ": " + *reason
 	}
 	return step
 }
@@ -103,8 +102,8 @@ func (l *live) startReason() string {
 // explainError returns the projector's error or, while the broker cannot be reached, the reason for
 // that in its place. A frozen projector's error stays, since it is about the stream itself.
 func (l *live) explainError(frozen bool, lastError string) string {
-	if d := l.unreachable.Load(); d != nil && lastError != "" && !frozen {
-		return "The broker cannot be reached: " + d.String() + "."
+	if reason := l.unreachable.Load(); reason != nil && lastError != "" && !frozen {
+		return "The broker cannot be reached: " + *reason + "."
 	}
 	return lastError
 }

@@ -60,9 +60,8 @@ func (s *server) replaceGeneration(ctx context.Context, old *generation) (admin.
 	}
 
 	// The new projector reads the stream from its beginning while the old one goes on.
-	fresh := s.newGeneration(model, store, func(mayWrite func() bool) *projector.Projector {
-		return old.projector.NewBeside(model, store, mayWrite)
-	})
+	fresh := s.newGeneration(model, store)
+	fresh.projector = old.projector.NewBeside(model, store, func() bool { return s.mayWrite(fresh) })
 	fresh.start()
 	s.live.rebuild.Store(&rebuilding{fresh.projector, time.Now()})
 	defer s.live.rebuild.Store(nil)

@@ -3,8 +3,6 @@ package serve
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"log/slog"
 	"sync"
 	"time"
@@ -28,34 +26,23 @@ type Config struct {
 	Public     httpapi.Config
 	AdminToken string // empty for none
 
-	Began     time.Time                       // when the process started
 	Logger    *slog.Logger                    // required
 	LostLines func() (unread, limited uint64) // of the log; required
-	Terminal  io.Writer                       // for a person, who reads the same lines; nil if there is none
 
 	NotifySocket string // where systemd listens (NOTIFY_SOCKET); may be empty
-}
-
-// LockDir locks a data directory against other processes, and creates it if it is missing.
-func LockDir(dataDir string) (*snapshots.DirLock, error) {
-	lock, err := snapshots.LockDir(dataDir)
-	if errors.Is(err, snapshots.ErrLocked) {
-		return nil, fmt.Errorf("%w; stop that one, or choose another directory with --data-dir", err)
-	}
-	return lock, err
 }
 
 // Run serves until ctx ends, then stops in order: the listeners, the handlers, the projector with
 // its last save, the store, the broker, the lock. It returns nil when everything has been saved.
 func Run(ctx context.Context, cfg Config) (err error) {
 	limitMemory()
-	lock, err := LockDir(cfg.DataDir)
+	lock, err := snapshots.LockDir(cfg.DataDir)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err = errors.Join(err, lock.Unlock()); err == nil {
-			sayGoodbye(cfg)
+			cfg.Logger.Info("stopped; everything is saved")
 		}
 	}()
 
@@ -74,11 +61,11 @@ func Run(ctx context.Context, cfg Config) (err error) {
 type server struct {
 	cfg       Config
 	log       *slog.Logger
+	began     time.Time
 	live      *live
 	health    *httpapi.Health
 	snapshots *snapshotter
 	listeners listeners
-	listening chan struct{} // closed once that is logged
 
 	ctx        context.Context // ends when the process is to stop
 	cancel     context.CancelFunc
@@ -86,7 +73,7 @@ type server struct {
 }
 
 func newServer(ctx context.Context, cfg Config) *server {
-	s := &server{cfg: cfg, log: cfg.Logger, live: newLive(), listening: make(chan struct{})}
+	s := &server{cfg: cfg, log: cfg.Logger, began: time.Now(), live: newLive()}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	s.health = &httpapi.Health{
 		Reader:       s.live,
@@ -114,15 +101,6 @@ func (s *server) run(ctx context.Context) error {
 			return nil // stopped before everything had started
 		}
 		return err
-	})
-
-	group.Go(func() error {
-		select {
-		case <-s.listening:
-			return (&announcer{s.cfg, s.live, s.health, s.listeners}).run(ctx)
-		case <-ctx.Done():
-			return nil
-		}
 	})
 	return group.Wait()
 }
