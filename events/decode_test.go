@@ -472,7 +472,7 @@ func TestIsBinaryMode(t *testing.T) {
 }
 
 // Whatever comes in, decoding ends without a panic in an event that survives its own
-// encoding, or in an error that fits a header (promise 8).
+// encoding, or in an error that fits a header: one bad event costs one event.
 func FuzzDecode(f *testing.F) {
 	for _, s := range []string{entryJSON, delistedJSON, viewsJSON, donationJSON, removedJSON} {
 		f.Add("registry.scammers.e_1-A", []byte(s))

@@ -9,6 +9,7 @@
 // beginning, beside the states that are known and shown (events/CONTRACT.md#another-stream).
 //
 //	projector.go   Projector, Run: one session after another
+//	position.go    where the stream is read from, and how far
 //	projection.go  the read model and its position in the stream
 //	source.go      the stream: find, recognize, refuse, create
 //	consumer.go    the messages of one session
@@ -19,6 +20,6 @@
 //	progress.go    Progress, and the sentences for an operator
 //	config.go      Config, and the options of a connection
 //	rebuild.go     Rebuild and Replay: another model of the stream alone
-//	recover.go     Recover: the way back when a stream was lost
+//	recover.go     Recovery: the way back when a stream was lost
 //	validation.go  the service that says whether an event is valid
 package projector

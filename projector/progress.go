@@ -1,6 +1,8 @@
 package projector
 
 import (
+	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -72,11 +74,11 @@ type Progress struct {
 
 // Counts are numbers of messages since New.
 type Counts struct {
-	Applied      uint64 // applied or rejected
-	Superseded   uint64 // lost against a greater revision
-	Unheeded     uint64 // removals that were rejected because a greater revision is shown
-	PutBack      uint64 // states that were published again
-	RejectedHere uint64
+	Applied        uint64 // applied or rejected
+	Superseded     uint64 // lost against a greater revision
+	Unheeded       uint64 // removals that were rejected because a greater revision is shown
+	RestoredStates uint64 // published again, since other messages had displaced them
+	RejectedHere   uint64
 }
 
 // problem is a source of LastError, in order of importance.
@@ -154,4 +156,86 @@ func (t *tracker) current() Progress {
 		p.LagSeconds = max(0, time.Since(since).Seconds())
 	}
 	return p
+}
+
+// publishProgress publishes the position, the model's numbers, and a change, which may be nil.
+func (p *Projector) publishProgress(change func(s *Progress)) {
+	meta := p.projection.meta
+	isReading := p.projection.reading
+	lacking := p.projection.model.View().Lacking()
+	if isReading { // not compared yet
+		lacking = 0
+	}
+
+	sentence := ""
+	if p.phase.isServed() && !isReading && meta.Rewound {
+		sentence = "The stream came back in an older state; registry recover publishes what it has lost."
+	} else if p.phase.isServed() && lacking > 0 {
+		sentence = "The stream lacks states that this server knows; registry recover publishes them."
+	}
+
+	p.tracker.setProblem(lackingProblem, sentence)
+	p.tracker.update(func(s *Progress) {
+		s.Identity = meta.Identity
+		s.Stream = p.cfg.Stream
+		s.Checkpoint = meta.Sequence
+		s.LastSequence = max(s.LastSequence, meta.Sequence)
+		s.Saved = p.saver.sequence
+		s.CaughtUp = p.phase.isServed()
+		s.Rewound = meta.Rewound
+		s.Reading = isReading
+		s.Unpublished = lacking
+		s.WaitingPurges = len(p.upkeep.purges)
+		s.Counts = p.counts
+		s.Done = s.Total
+		if !s.CaughtUp {
+			s.Done = min(s.Total, meta.Sequence-min(meta.Sequence, p.from))
+		}
+		if change != nil {
+			change(s)
+		}
+	})
+}
+
+// reportFailure tells the operator why a session has ended.
+func (p *Projector) reportFailure(err error) {
+	frozen, isFrozen := errors.AsType[*frozenError](err)
+	isConnected := p.cfg.JetStream.Conn().IsConnected()
+	if !isFrozen {
+		p.deniedAt = time.Time{}
+		p.tracker.update(func(s *Progress) { s.Connected = isConnected })
+		if p.tracker.setProblem(streamProblem, fmt.Sprintf("The stream is not being followed: %v.", err)) {
+			p.log.Warn("the stream is not being followed; trying again", "error", err, "checkpoint", p.projection.meta.Sequence)
+		}
+		return
+	}
+
+	// A broker that is starting may deny its stream once.
+	if p.deniedAt.IsZero() {
+		p.deniedAt = time.Now()
+	}
+	if time.Since(p.deniedAt) < p.cfg.pace.retryEvery {
+		return
+	}
+
+	p.tracker.setProblem(streamProblem, "")
+	if p.tracker.setProblem(frozenProblem, frozen.sentence) {
+		p.log.Error("frozen: nothing is applied, and the last state is served", "reason", frozen.sentence, "checkpoint", p.projection.meta.Sequence)
+	}
+
+	p.tracker.update(func(s *Progress) {
+		s.Frozen = frozen.why
+		s.Connected = isConnected
+	})
+	p.serveSaved()
+}
+
+// serveSaved has a saved state served that no session has joined with the stream, if it has been complete once.
+func (p *Projector) serveSaved() {
+	if p.phase.isServed() || !p.projection.meta.Complete {
+		return
+	}
+	p.log.Warn("serving the saved state, since the stream is not being followed", "checkpoint", p.projection.meta.Sequence)
+	p.phase = servingSaved
+	p.publishProgress(nil)
 }

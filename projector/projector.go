@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -36,25 +35,7 @@ type Projector struct {
 	movedAt  time.Time // when the checkpoint moved last
 	lostAt   time.Time // when the stream was last read again because of lost subjects
 
-	counts     Counts
-	rejections rejectionLog
-}
-
-// phase says how far the model is from being served. At the stream's first end the model may lack states:
-// newer messages of the same subjects displaced these states before they were read. At the second end the
-// model has the newer messages.
-type phase int
-
-const (
-	toFirstEnd phase = iota
-	toSecondEnd
-	caughtUp
-)
-
-// end is the stream's last sequence, and when it was asked for.
-type end struct {
-	sequence uint64
-	askedAt  time.Time // zero if there is nothing to reach
+	counts Counts
 }
 
 // New makes a Projector.
@@ -64,7 +45,6 @@ func New(cfg Config) *Projector {
 		cfg: cfg, log: cfg.Logger, ended: make(chan struct{}),
 		source:     &source{stream.Stream{JS: cfg.JetStream, Name: cfg.Stream}, cfg},
 		projection: projection{model: cfg.Model, meta: cfg.Meta},
-		rejections: newRejectionLog(cfg.Logger),
 	}
 
 	p.tracker.began = time.Now()
@@ -74,7 +54,6 @@ func New(cfg Config) *Projector {
 	p.projection.reading = cfg.Meta.Sequence == 0 && !p.projection.isEmpty()
 
 	p.publishProgress(func(s *Progress) {
-		s.Saved = cfg.Meta.Sequence
 		if marks := cfg.Meta.Marks; cfg.Meta.Complete && len(marks) > 0 {
 			s.AsOf = marks[len(marks)-1].Time
 			if now := time.Now(); s.AsOf.After(now) { // the broker's clock is ahead
@@ -85,13 +64,8 @@ func New(cfg Config) *Projector {
 	return p
 }
 
-const (
-	// firstWait is the wait after a session that made no step. Each further one doubles it.
-	firstWait = 50 * time.Millisecond
-
-	// lostSubjectsEvery is how often the stream is read again at most because it lost subjects.
-	lostSubjectsEvery = time.Minute
-)
+// firstWait is the wait after a session that made no step. Each further one doubles it.
+const firstWait = 50 * time.Millisecond
 
 var errRejectionsWait = errors.New("rejected events are waiting to be copied")
 
@@ -104,12 +78,12 @@ func (p *Projector) Run(ctx context.Context) error {
 		before := p.projection.meta.Sequence
 		err := p.followStream(ctx)
 		if ctx.Err() != nil {
-			p.saveRest()
+			p.saver.saveRest(&p.projection)
 			return nil
 		}
-		if fatal, isFatal := errors.AsType[*fatalError](err); isFatal && p.phase != caughtUp {
+		if fatal, isFatal := errors.AsType[*fatalError](err); isFatal && !p.phase.isServed() {
 			p.tracker.setProblem(streamProblem, fmt.Sprintf("The stream must not be followed: %v.", err))
-			p.saveRest()
+			p.saver.saveRest(&p.projection)
 			return fatal.error
 		}
 		p.reportFailure(err)
@@ -147,7 +121,7 @@ func (p *Projector) followStream(ctx context.Context) error {
 	// Read the first message by a request of its own: a request returns a message with any headers, while the
 	// consumer's client library takes some headers for the broker's own and drops the message.
 	first, err := p.source.NextMessage(ctx, p.projection.meta.Sequence+1)
-	if errors.Is(err, stream.ErrNoMessage) {
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		p.apply(nil, info.State.LastSeq) // every message after the checkpoint has been erased
 	} else if err != nil {
 		return err
@@ -167,7 +141,7 @@ func (p *Projector) followStream(ctx context.Context) error {
 	}
 
 	p.tracker.setProblem(streamProblem, "")
-	if p.phase != caughtUp {
+	if !p.phase.isServed() {
 		p.projection.beginBulk(consumer.pending)
 		defer p.projection.endBulk()
 	}
@@ -193,7 +167,8 @@ func (p *Projector) readDeliveries(ctx context.Context, consumer *consumer) erro
 				return err
 			}
 		case err := <-p.saver.results:
-			p.finishCommit(err)
+			p.saver.finish(err)
+			p.publishProgress(nil)
 			p.runUpkeep(ctx)
 		case <-save.C:
 			p.runUpkeep(ctx)
@@ -207,87 +182,6 @@ func (p *Projector) readDeliveries(ctx context.Context, consumer *consumer) erro
 			return ctx.Err()
 		}
 	}
-}
-
-// acceptStream decides from where the stream is read: from after the checkpoint, or from its beginning.
-func (p *Projector) acceptStream(ctx context.Context, info *jetstream.StreamInfo) error {
-	if err := p.source.checkSettings(info); err != nil {
-		return err
-	}
-
-	// A server that knows nothing follows any stream.
-	found := stream.IdentityOf(info)
-	if p.projection.isEmpty() {
-		p.projection.update(func(m *snapshots.Meta) { m.Identity = found })
-		return nil
-	}
-
-	known := p.projection.meta
-	if !found.Related(known.Identity) {
-		return &frozenError{FrozenForeign, fmt.Sprintf("The stream %s is another registry's: its epoch is %s, and not %s or one that it follows; "+
-			"correct --nats-url or --stream, or move the data directory away.", p.cfg.Stream, found.Epoch, known.Epoch)}
-	}
-
-	// A stream with the known epoch is the known stream, unless its messages are not the ones that were read.
-	if found.Epoch == known.Epoch {
-		seen, err := p.source.recognize(ctx, info, known)
-		if err == nil && seen != sameStream {
-			p.readAgain(known.Identity, known.Rewound || seen == otherStream)
-		}
-		return err
-	}
-
-	// A server forgets no epoch that it has followed. If the stream has such an earlier epoch, the stream was
-	// restored from a copy made before a recovery: it is rewound.
-	joined := found
-	joined.Follows = stream.Follow(found.Epoch, stream.Identity{Follows: found.Follows}, known.Identity)
-	p.readAgain(joined, slices.Contains(known.Follows, found.Epoch))
-	return nil
-}
-
-// readAgain begins to read the stream from its beginning. The known states stay and are shown.
-func (p *Projector) readAgain(id stream.Identity, rewound bool) {
-	level := slog.LevelWarn
-	if rewound {
-		level = slog.LevelError // registry recover has to publish the lost states
-	}
-
-	p.log.Log(context.Background(), level, "reading the stream again from its beginning; the known states are shown",
-		"rewound", rewound, "epoch", id.Epoch, "knownEpoch", p.projection.meta.Epoch, "checkpoint", p.projection.meta.Sequence)
-
-	// The old sequences may name other messages now, so every decision by a sequence is dropped.
-	p.projection.rewind(id, rewound)
-	p.saver.forgetSequences()
-	p.upkeep.forget()
-	p.saver.noteChange() // the meta record has changed
-	p.publishProgress(func(s *Progress) {
-		s.Saved = 0
-		s.LastSequence = 0
-	})
-}
-
-// setTarget sets the end that this session is to reach.
-func (p *Projector) setTarget(info *jetstream.StreamInfo, askedAt time.Time) {
-	last := info.State.LastSeq
-	p.deniedAt = time.Time{}
-	p.target = end{last, askedAt}
-	p.rereads = last
-	if p.phase == toFirstEnd {
-		// Sequences before the first message are not counted: nothing is read there. FirstSeq may be 0.
-		beforeFirst := info.State.FirstSeq - min(info.State.FirstSeq, 1)
-		p.from = max(p.projection.meta.Sequence, beforeFirst)
-	}
-
-	p.tracker.setProblem(frozenProblem, "")
-	p.publishProgress(func(s *Progress) {
-		s.Frozen = ""
-		s.Connected = true
-		s.LastSequence = last
-		s.PeersMissing = countMissingPeers(info)
-		if p.phase != caughtUp {
-			s.Total = last - min(last, p.from)
-		}
-	})
 }
 
 // applyBatch applies the results of consumer.take: first the batch, which is complete up to its last message,
@@ -318,10 +212,11 @@ func (p *Projector) apply(messages []stream.Message, upTo uint64) {
 		item := &items[i]
 		loss, isLost := losses[m.Sequence]
 		if item.err == nil && !isLost {
-			p.saver.pending.addState(m, item)
+			p.saver.pending.states[item.record.Subject] = snapshots.State{Sequence: m.Sequence, Line: item.line}
+			p.upkeep.addState(m, &item.record)
 			continue
 		}
-		p.saver.pending.addDisplaced(m)
+		p.upkeep.addDisplaced(m)
 		p.countLoser(m, item, loss)
 	}
 
@@ -341,7 +236,7 @@ func (p *Projector) countLoser(m *stream.Message, item *decoded, loss readmodel.
 	}
 
 	// In the first replay another server has counted the unheeded removals already.
-	isFirstReplay := p.phase != caughtUp && p.cfg.Meta.Sequence == 0
+	isFirstReplay := !p.phase.isServed() && p.cfg.Meta.Sequence == 0
 	if loss.Unheeded && !isFirstReplay {
 		p.counts.Unheeded++
 	}
@@ -349,181 +244,45 @@ func (p *Projector) countLoser(m *stream.Message, item *decoded, loss readmodel.
 	reason, plain := rejectReasons(item.err, loss)
 	p.counts.RejectedHere++
 	if !p.cfg.ReadOnly {
-		p.rejections.add(m, plain)
+		p.log.Warn("event rejected", "seq", m.Sequence, "subject", events.MaskSubject(m.Subject, m.Data), "reason", plain)
 		p.saver.pending.addRejected(rejection{*m, reason})
 	}
 }
 
-// reachEnds ends the catching up and the reading again once their ends are reached.
-func (p *Projector) reachEnds(ctx context.Context) error {
-	// Reading again: the stream lacks the states that were not read.
-	if p.projection.reading && p.projection.meta.Sequence >= p.rereads {
-		lacking := p.projection.endReading()
-		p.saver.pending.lacking = lacking
-		p.saver.noteChange()
-		p.log.Info("the stream has been read from its beginning", "checkpoint", p.projection.meta.Sequence, "unpublished", len(lacking))
-		p.publishProgress(nil)
-	}
-
-	// Catching up: at the first end, ask for the stream's end once more. At this second end the model is complete.
-	// isReached is a function, since the target changes below.
-	isReached := func() bool { return p.projection.meta.Sequence >= p.target.sequence }
-	if p.phase == toFirstEnd && isReached() {
-		askedAt := time.Now()
-		info, err := p.source.Info(ctx)
-		if err != nil {
-			return err
-		}
-		p.phase = toSecondEnd
-		p.target = end{info.State.LastSeq, askedAt}
-	}
-
-	if p.phase == toSecondEnd && isReached() && !p.projection.reading {
-		p.projection.endBulk()
-		p.projection.update(func(m *snapshots.Meta) { m.Complete = true })
-		p.phase = caughtUp
-		p.saver.noteChange()
-		p.publishProgress(nil)
-	}
-
-	// Caught up: the model was complete when the end was asked for.
-	if p.phase == caughtUp && isReached() && !p.target.askedAt.IsZero() {
-		asOf := p.target.askedAt
-		p.target = end{}
-		p.publishProgress(func(s *Progress) {
-			if asOf.After(s.AsOf) {
-				s.AsOf = asOf
-			}
-		})
-	}
-
-	p.projection.nameFeed()
-	return nil
-}
-
-// pollStream asks for the stream's end. It ends the session if the stream was replaced, if the consumer does
-// not deliver the stream's messages, and if subjects have gone.
-func (p *Projector) pollStream(ctx context.Context) error {
-	// Count the subjects before the stream is asked, since it may grow meanwhile.
-	view := p.projection.model.View()
-	subjects := view.NumSubjects() - view.Lacking()
-	askedAt := time.Now()
-	info, err := p.source.Info(ctx)
-	if err != nil {
-		return err
-	}
-
-	last := info.State.LastSeq
-	if stream.IdentityOf(info).Epoch != p.projection.meta.Epoch || last < p.projection.meta.Sequence {
-		return errors.New("the stream is not the one that was read")
-	}
-
-	// The stream has more, and nothing was delivered for two polls: find out why.
-	if last > p.projection.meta.Sequence && time.Since(p.movedAt) > 2*p.cfg.pace.pollEvery {
-		if err := p.checkDelivery(ctx, last); err != nil {
-			return err
-		}
-	}
-
-	// A stream that has lost subjects, such as by a purge, is read again, once a minute at most.
-	hasLost := p.phase == caughtUp && !p.projection.reading && int(info.State.NumSubjects) < subjects
-	if hasLost && time.Since(p.lostAt) > lostSubjectsEvery {
-		p.lostAt = time.Now()
-		p.readAgain(p.projection.meta.Identity, p.projection.meta.Rewound)
-		return errors.New("the stream has lost subjects")
-	}
-
-	// Once the model has reached this end, it was complete at askedAt (reachEnds).
-	if p.phase == caughtUp && p.target.askedAt.IsZero() {
-		p.target = end{last, askedAt}
-	}
-
-	// All is well: publish the state of the stream.
-	p.tracker.setProblem(fullProblem, describeFull(info))
-	copies, isCounted := p.saver.copies.count(ctx)
-	p.publishProgress(func(s *Progress) {
-		s.Connected = true
-		s.LastSequence = max(last, s.Checkpoint)
-		s.PeersMissing = countMissingPeers(info)
-		if isCounted {
-			s.Rejected = copies
-		}
-	})
-	return nil
-}
-
-// checkDelivery finds out why the consumer delivers nothing. If no message is left after the checkpoint, the
-// checkpoint moves to last. If there is a message, checkDelivery fails after a while.
-func (p *Projector) checkDelivery(ctx context.Context, last uint64) error {
-	_, err := p.source.NextMessage(ctx, p.projection.meta.Sequence+1)
-	if errors.Is(err, stream.ErrNoMessage) {
-		p.apply(nil, last)
-		return nil
-	}
-	if err == nil && time.Since(p.movedAt) > p.cfg.pace.stuckAfter {
-		return errors.New("the consumer does not deliver the stream's messages")
-	}
-	return err
-}
-
-// finishCommit takes the result of a commit. If the store has the commit, its removals can be purged. The
-// position of a stale commit is no progress: the stream has been read from the beginning since.
-func (p *Projector) finishCommit(err error) {
-	c := p.saver.finish(err)
-	if err == nil {
-		p.upkeep.add(c)
-	}
-
-	p.publishProgress(func(s *Progress) {
-		if err == nil && !c.isStale {
-			s.Saved = c.meta.Sequence
-		}
-	})
-}
-
-// runUpkeep does some of the work in the stream that follows from saved commits.
+// runUpkeep does some of the work in the stream that follows from saved messages.
 func (p *Projector) runUpkeep(ctx context.Context) {
 	if p.phase != caughtUp || p.projection.reading {
 		return
 	}
-	p.counts.PutBack += p.upkeep.run(ctx, p.projection.meta.Erased, !p.projection.meta.Rewound)
+
+	meta := p.projection.meta
+	saved := p.saver.sequence
+	p.counts.RestoredStates += p.upkeep.run(ctx, saved, meta.Erased, !meta.Rewound)
 
 	// The next start need not look at these removals again.
-	saved := p.Progress().Saved
-	if p.upkeep.isActive && len(p.upkeep.purges) == 0 && saved > p.projection.meta.Erased {
+	if saved > meta.Erased && p.upkeep.hasPurged(saved) {
 		p.projection.update(func(m *snapshots.Meta) { m.Erased = saved })
 	}
 
 	p.publishProgress(nil)
 }
 
-// saveRest saves everything that has been applied, when the projector ends. Whatever cannot be saved is
-// read again at the next start.
-func (p *Projector) saveRest() {
-	var err error
-	// A running commit lacks what was applied after it began: another one follows.
-	for err == nil && (p.saver.running != nil || !p.saver.hasAll()) {
-		if p.saver.running == nil {
-			p.saver.start(p.projection.metaToSave())
-		}
-		err = <-p.saver.results
-		p.finishCommit(err)
-	}
-}
-
-// saveWhileWaiting waits before the next session. Meanwhile it goes on saving, and lets a saved state be served
+// saveWhileWaiting waits before the next session. Meanwhile it goes on saving, and has the saved state served
 // once StartupTimeout is over.
 func (p *Projector) saveWhileWaiting(ctx context.Context, wait time.Duration) {
 	over := time.After(wait)
 	save := time.NewTicker(p.cfg.pace.saveEvery)
 	defer save.Stop()
 	for {
-		p.serveSaved(false)
+		if time.Since(p.tracker.began) >= p.cfg.StartupTimeout {
+			p.serveSaved()
+		}
 		p.saver.startIfDue(&p.projection)
 
 		select {
 		case err := <-p.saver.results:
-			p.finishCommit(err)
+			p.saver.finish(err)
+			p.publishProgress(nil)
 		case <-save.C:
 		case <-over:
 			return
@@ -531,95 +290,6 @@ func (p *Projector) saveWhileWaiting(ctx context.Context, wait time.Duration) {
 			return
 		}
 	}
-}
-
-// reportFailure tells the operator why a session has ended.
-func (p *Projector) reportFailure(err error) {
-	frozen, isFrozen := errors.AsType[*frozenError](err)
-	isConnected := p.cfg.JetStream.Conn().IsConnected()
-	if !isFrozen {
-		p.deniedAt = time.Time{}
-		p.tracker.update(func(s *Progress) { s.Connected = isConnected })
-		if p.tracker.setProblem(streamProblem, fmt.Sprintf("The stream is not being followed: %v.", err)) {
-			p.log.Warn("the stream is not being followed; trying again", "error", err, "checkpoint", p.projection.meta.Sequence)
-		}
-		return
-	}
-
-	// A broker that is starting may deny its stream once.
-	if p.deniedAt.IsZero() {
-		p.deniedAt = time.Now()
-	}
-	if time.Since(p.deniedAt) < p.cfg.pace.retryEvery {
-		return
-	}
-
-	p.tracker.setProblem(streamProblem, "")
-	if p.tracker.setProblem(frozenProblem, frozen.sentence) {
-		p.log.Error("frozen: nothing is applied, and the last state is served", "reason", frozen.sentence, "checkpoint", p.projection.meta.Sequence)
-	}
-
-	p.tracker.update(func(s *Progress) {
-		s.Frozen = frozen.why
-		s.Connected = isConnected
-	})
-	p.serveSaved(true)
-}
-
-// serveSaved lets a saved state be served although the stream is not being followed: at once if it
-// is frozen, else after StartupTimeout.
-func (p *Projector) serveSaved(isFrozen bool) {
-	mayFollowSoon := !isFrozen && time.Since(p.tracker.began) < p.cfg.StartupTimeout
-	if p.phase == caughtUp || !p.projection.meta.Complete || mayFollowSoon {
-		return
-	}
-	p.log.Warn("serving the saved state, since the stream is not being followed", "checkpoint", p.projection.meta.Sequence)
-	p.phase = caughtUp // so that readers are answered
-	p.target = end{}   // no end is to be reached
-	p.publishProgress(nil)
-}
-
-// publishProgress publishes the position, the model's numbers, and a change, which may be nil.
-func (p *Projector) publishProgress(change func(s *Progress)) {
-	meta := p.projection.meta
-	isReading := p.projection.reading
-	lacking := p.projection.model.View().Lacking()
-	if isReading { // not compared yet
-		lacking = 0
-	}
-
-	waiting := len(p.upkeep.purges) + len(p.saver.pending.removals)
-	if p.saver.running != nil {
-		waiting += len(p.saver.running.removals)
-	}
-
-	sentence := ""
-	if p.phase == caughtUp && !isReading && meta.Rewound {
-		sentence = "The stream came back in an older state; registry recover publishes what it has lost."
-	} else if p.phase == caughtUp && lacking > 0 {
-		sentence = "The stream lacks states that this server knows; registry recover publishes them."
-	}
-
-	p.tracker.setProblem(lackingProblem, sentence)
-	p.tracker.update(func(s *Progress) {
-		s.Identity = meta.Identity
-		s.Stream = p.cfg.Stream
-		s.Checkpoint = meta.Sequence
-		s.LastSequence = max(s.LastSequence, meta.Sequence)
-		s.CaughtUp = p.phase == caughtUp
-		s.Rewound = meta.Rewound
-		s.Reading = isReading
-		s.Unpublished = lacking
-		s.WaitingPurges = waiting
-		s.Counts = p.counts
-		s.Done = s.Total
-		if !s.CaughtUp {
-			s.Done = min(s.Total, meta.Sequence-min(meta.Sequence, p.from))
-		}
-		if change != nil {
-			change(s)
-		}
-	})
 }
 
 // Progress returns the current Progress, at the cost of an atomic load and a copy. Any goroutine may call

@@ -18,98 +18,89 @@ import (
 	"example.org/registry/snapshots"
 )
 
-// Known holds the latest states of one or more sources, for Recover to publish.
-type Known struct {
-	Sources []stream.Identity
-	States  map[events.Subject]events.Data
-}
+// Recovery publishes known states into a stream that has lost them. Its fields are an operator's decisions.
+type Recovery struct {
+	JetStream jetstream.JetStream // needed after Add
+	Stream    string
 
-// Add adds a whole snapshot or export. After an error k must not be used.
-func (k *Known) Add(from io.Reader) error {
-	if k.States == nil {
-		k.States = map[events.Subject]events.Data{}
-	}
-
-	return snapshots.Read(from, func(h snapshots.Header) error {
-		k.Sources = append(k.Sources, h.Identity)
-		return nil
-	}, func(_ uint64, e events.Event) error {
-		subject := e.Data.Subject()
-		if known := k.States[subject]; known == nil || events.Compare(e.Data, known) > 0 {
-			k.States[subject] = e.Data
-		}
-		return nil
-	})
-}
-
-// RecoverOptions are an operator's decisions.
-type RecoverOptions struct {
 	Create            bool   // make a missing stream
 	Replicas, History int    // of a stream that is made
 	Into              string // the epoch of a stream that is not related to the sources
 
 	// Progress, if not nil, is called as states have been dealt with.
 	Progress func(done, total int)
+
+	sources []stream.Identity
+	states  map[events.Subject]events.Data // the latest state of each subject in the sources
 }
 
-// RecoveryPlan describes the effect of Recover.
-type RecoveryPlan struct {
-	Missing  bool   // there is no stream
-	Messages uint64 // in the stream
-	Publish  int    // states that the stream lacks, or has with a smaller revision
-	Known    int    // states that the stream has
-	Newer    int    // states that the stream has with a greater revision
+// Add adds a whole snapshot or export as a source. After an error r must not be used.
+func (r *Recovery) Add(from io.Reader) error {
+	if r.states == nil {
+		r.states = map[events.Subject]events.Data{}
+	}
+
+	return snapshots.Read(from, func(h snapshots.Header) error {
+		r.sources = append(r.sources, h.Identity)
+		return nil
+	}, func(_ uint64, e events.Event) error {
+		subject := e.Data.Subject()
+		if known := r.states[subject]; known == nil || events.Compare(e.Data, known) > 0 {
+			r.states[subject] = e.Data
+		}
+		return nil
+	})
 }
 
-// PlanRecovery compares the known states with the stream, and changes nothing. It fails if Recover would
-// refuse.
-func PlanRecovery(ctx context.Context, js jetstream.JetStream, name string, k *Known, o RecoverOptions) (RecoveryPlan, error) {
-	info, err := k.findTarget(ctx, js, name, o)
+// Plan compares the known states with the stream, and changes nothing: the summary counts as sent what Run
+// would publish. It fails if Run would refuse. info is nil if there is no stream.
+func (r *Recovery) Plan(ctx context.Context) (info *jetstream.StreamInfo, sum publish.Summary, err error) {
+	info, err = r.findTarget(ctx)
 	if err != nil {
-		return RecoveryPlan{}, err
+		return nil, sum, err
 	}
 
 	if info == nil {
-		return RecoveryPlan{Missing: true, Publish: len(k.States)}, nil
+		return nil, publish.Summary{Sent: len(r.states)}, nil
 	}
 
-	sum, err := k.publishStates(ctx, js, name, o, true)
-	return RecoveryPlan{Messages: info.State.Msgs, Publish: sum.Sent, Known: sum.Known, Newer: sum.Stale}, err
+	sum, err = r.publishStates(ctx, true)
+	return info, sum, err
 }
 
-// Recover publishes the known states that the stream lacks. First the stream gets a new epoch, which
-// follows its own epoch and the sources' epochs: every server then reads it again, beside the model that it
-// shows, and goes on by itself. Recover may be repeated.
-func Recover(ctx context.Context, js jetstream.JetStream, name string, k *Known, o RecoverOptions) (publish.Summary, error) {
-	info, err := k.findTarget(ctx, js, name, o)
+// Run publishes the known states that the stream lacks. First the stream gets a new epoch, which follows its
+// own epoch and the sources' epochs: every server then reads it again, beside the model that it shows, and goes
+// on by itself. Run may be repeated.
+func (r *Recovery) Run(ctx context.Context) (publish.Summary, error) {
+	info, err := r.findTarget(ctx)
 	if err != nil {
 		return publish.Summary{}, err
 	}
 
 	if info == nil {
-		err = k.createTarget(ctx, js, name, o)
+		err = r.createTarget(ctx)
 	} else {
-		err = k.renewEpoch(ctx, js, info)
+		err = r.renewEpoch(ctx, info)
 	}
 	if err != nil {
 		return publish.Summary{}, err
 	}
-	return k.publishStates(ctx, js, name, o, false)
+	return r.publishStates(ctx, false)
 }
 
 // findTarget returns the stream's state, nil if it is missing and may be made, or why nothing may be
 // published into it.
-func (k *Known) findTarget(ctx context.Context, js jetstream.JetStream, name string, o RecoverOptions) (*jetstream.StreamInfo, error) {
-	if slices.ContainsFunc(k.Sources, func(id stream.Identity) bool { return id.Demo }) {
+func (r *Recovery) findTarget(ctx context.Context) (*jetstream.StreamInfo, error) {
+	if slices.ContainsFunc(r.sources, func(id stream.Identity) bool { return id.Demo }) {
 		return nil, errors.New("the demonstration is not recovered: serve --demo makes it anew in an empty directory")
 	}
 
-	info, err := stream.Stream{JS: js, Name: name}.Info(ctx)
+	info, err := stream.Stream{JS: r.JetStream, Name: r.Stream}.Info(ctx)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		if o.Create {
+		if r.Create {
 			return nil, nil
 		}
-		return nil, fmt.Errorf("the broker has no stream %s; create it with --create-stream, or correct --stream", name)
+		return nil, fmt.Errorf("the broker has no stream %s; create it with --create-stream, or correct --stream", r.Stream)
 	}
 	if err != nil {
 		return nil, err
@@ -117,43 +108,44 @@ func (k *Known) findTarget(ctx context.Context, js jetstream.JetStream, name str
 
 	found := stream.IdentityOf(info)
 	if found.Demo {
-		return nil, fmt.Errorf("the stream %s is the demonstration's; name another with --stream or --nats-url", name)
+		return nil, fmt.Errorf("the stream %s is the demonstration's; name another with --stream or --nats-url", r.Stream)
 	}
 	if err := refuseStream(info.Config); err != nil {
 		return nil, err
 	}
 
-	isRelated := slices.ContainsFunc(k.Sources, found.Related)
-	if info.State.LastSeq == 0 || isRelated || o.Into == found.Epoch {
+	isRelated := slices.ContainsFunc(r.sources, found.Related)
+	if info.State.LastSeq == 0 || isRelated || r.Into == found.Epoch {
 		return info, nil
 	}
 
 	var epochs []string // each once: two files may be of one epoch
-	for _, source := range k.Sources {
+	for _, source := range r.sources {
 		if !slices.Contains(epochs, source.Epoch) {
 			epochs = append(epochs, source.Epoch)
 		}
 	}
 	return nil, fmt.Errorf("the stream %s is another registry's: it has the epoch %s, %d messages and %d subjects, and the %d states to publish are of %s; "+
-		"correct --nats-url or --stream, or join both with --into %s", name, found.Epoch, info.State.Msgs, info.State.NumSubjects,
-		len(k.States), strings.Join(epochs, ", "), found.Epoch)
+		"correct --nats-url or --stream, or join both with --into %s", r.Stream, found.Epoch, info.State.Msgs, info.State.NumSubjects,
+		len(r.states), strings.Join(epochs, ", "), found.Epoch)
 }
 
 // createTarget makes the stream with a new epoch.
-func (k *Known) createTarget(ctx context.Context, js jetstream.JetStream, name string, o RecoverOptions) error {
+func (r *Recovery) createTarget(ctx context.Context) error {
 	epoch := events.NewEpoch()
-	id := stream.Identity{Epoch: epoch, Follows: stream.Follow(epoch, k.Sources...)}
-	_, err := js.CreateStream(ctx, stream.Config(name, max(1, o.Replicas), o.History, id))
+	id := stream.Identity{Epoch: epoch, Follows: stream.Follow(epoch, r.sources...)}
+	_, err := r.JetStream.CreateStream(ctx, stream.Config(r.Stream, max(1, r.Replicas), r.History, id))
 	if err != nil {
-		return fmt.Errorf("create stream %s: %w", name, natserr.Explain(js.Conn(), err, jetstream.DefaultAPIPrefix+"STREAM.CREATE."+name))
+		return fmt.Errorf("create stream %s: %w", r.Stream,
+			natserr.Explain(r.JetStream.Conn(), err, jetstream.DefaultAPIPrefix+"STREAM.CREATE."+r.Stream))
 	}
 	return nil
 }
 
 // renewEpoch gives the stream a new epoch.
-func (k *Known) renewEpoch(ctx context.Context, js jetstream.JetStream, info *jetstream.StreamInfo) error {
+func (r *Recovery) renewEpoch(ctx context.Context, info *jetstream.StreamInfo) error {
 	epoch := events.NewEpoch()
-	followed := append([]stream.Identity{stream.IdentityOf(info)}, k.Sources...)
+	followed := append([]stream.Identity{stream.IdentityOf(info)}, r.sources...)
 	cfg := info.Config
 	cfg.Metadata = map[string]string{} // a copy, since info has the same map
 	maps.Copy(cfg.Metadata, info.Config.Metadata)
@@ -161,27 +153,27 @@ func (k *Known) renewEpoch(ctx context.Context, js jetstream.JetStream, info *je
 	cfg.Metadata[events.MetadataEpoch] = epoch
 	cfg.Metadata[events.MetadataFollows] = strings.Join(stream.Follow(epoch, followed...), " ")
 
-	_, err := js.UpdateStream(ctx, cfg)
+	_, err := r.JetStream.UpdateStream(ctx, cfg)
 	if err != nil {
 		return fmt.Errorf("give the stream %s a new epoch: %w; the key must allow that (deploy/nats/accounts.conf: emergency)", cfg.Name,
-			natserr.Explain(js.Conn(), err, jetstream.DefaultAPIPrefix+"STREAM.UPDATE."+cfg.Name))
+			natserr.Explain(r.JetStream.Conn(), err, jetstream.DefaultAPIPrefix+"STREAM.UPDATE."+cfg.Name))
 	}
 	return nil
 }
 
 // publishStates publishes the states that win against the stream, or only counts them.
-func (k *Known) publishStates(ctx context.Context, js jetstream.JetStream, name string, o RecoverOptions, dryRun bool) (publish.Summary, error) {
-	all := make([]publish.Message, 0, len(k.States))
-	for _, data := range k.States {
+func (r *Recovery) publishStates(ctx context.Context, dryRun bool) (publish.Summary, error) {
+	all := make([]publish.Message, 0, len(r.states))
+	for _, data := range r.states {
 		all = append(all, publish.Message{Event: events.StateEvent(data)})
 	}
 
-	cfg := publish.Config{Stream: name, AnyRevision: true, DryRun: dryRun}
-	if o.Progress != nil {
-		cfg.Progress = func(sum publish.Summary) { o.Progress(sum.Done(), len(k.States)) }
+	cfg := publish.Config{Stream: r.Stream, AnyRevision: true, DryRun: dryRun}
+	if r.Progress != nil {
+		cfg.Progress = func(sum publish.Summary) { r.Progress(sum.Done(), len(r.states)) }
 	}
 
-	sum, err := publish.New(js, cfg).PublishAll(ctx, all)
+	sum, err := publish.New(r.JetStream, cfg).PublishAll(ctx, all)
 	if refused, is := errors.AsType[*publish.MessageError](err); is {
 		err = refused.Err // the index means nothing to an operator
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/time/rate"
 
 	"example.org/registry/events"
 	"example.org/registry/events/natserr"
@@ -34,10 +32,6 @@ const (
 
 	// countAfter is the wait after the copies could not be counted: the account may forbid it.
 	countAfter = time.Minute
-
-	// linesPerSecond and linesAtOnce bound the lines of the log about rejections: no backend fills the disk.
-	linesPerSecond = 1
-	linesAtOnce    = 100
 )
 
 // rejectReasons returns why an event is rejected, and the same without text from the event, for the
@@ -165,27 +159,6 @@ func (c *copier) count(ctx context.Context) (copies uint64, ok bool) {
 	return info.State.Msgs, true
 }
 
-// rejectionLog logs rejected events, but no flood of them.
-type rejectionLog struct {
-	log      *slog.Logger
-	limit    *rate.Limiter
-	unlogged int // since the last line
-}
-
-func newRejectionLog(log *slog.Logger) rejectionLog {
-	return rejectionLog{log: log, limit: rate.NewLimiter(linesPerSecond, linesAtOnce)}
-}
-
-// add logs a rejection. plain is the reason without text from the event.
-func (l *rejectionLog) add(m *stream.Message, plain string) {
-	if !l.limit.Allow() {
-		l.unlogged++
-		return
-	}
-	l.log.Warn("event rejected", "seq", m.Sequence, "subject", events.MaskSubject(m.Subject, m.Data), "reason", plain, "unlogged", l.unlogged)
-	l.unlogged = 0
-}
-
 // Rejection describes a copy of a rejected event. Strangers wrote its texts.
 type Rejection struct {
 	Epoch     string    // of the event's stream, as in the copy's subject
@@ -194,11 +167,6 @@ type Rejection struct {
 	Reason    string    // one line
 	Time      time.Time // when the broker stored the event
 	Truncated bool      // the copy was cut at events.MaxRejected
-}
-
-// Of reports whether the event is from this stream, or from an earlier stream that it follows.
-func (r *Rejection) Of(id stream.Identity) bool {
-	return slices.ContainsFunc(id.Epochs(), func(epoch string) bool { return subjectToken(epoch) == r.Epoch })
 }
 
 // ListRejected returns the copies of rejected events, by the time of the event.
@@ -217,7 +185,7 @@ func ListRejected(ctx context.Context, js jetstream.JetStream) (all []Rejection,
 		}
 		next = m.Sequence + 1
 	}
-	if !errors.Is(err, stream.ErrNoMessage) {
+	if !errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil, err
 	}
 

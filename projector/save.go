@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"sync/atomic"
 	"time"
 
@@ -25,75 +24,26 @@ const (
 	flushEvery = 20 * time.Millisecond
 )
 
-// commit is the content of one transaction of the store, and the work that comes before and after it.
+// commit is the content of one transaction of the store, and the rejected events that are copied before.
 type commit struct {
 	states        map[events.Subject]snapshots.State
 	lacking       []events.Subject
-	rejected      []rejection // copied before
+	rejected      []rejection
 	rejectedBytes int
-	removals      map[events.Subject]uint64 // by sequence; messages before them are purged
-	displaced     map[events.Subject]uint64 // sequence of a message that is not the subject's latest state
 
 	since time.Time // zero if there is nothing to save
 
 	// Set when it is handed over.
 	meta    snapshots.Meta
 	changes uint64
-	isStale bool // the stream is read again: its sequences mean nothing any more
+	isStale bool // the stream is read again: its checkpoint is of the old numbering
 }
 
-func newCommit() *commit {
-	return &commit{
-		states: map[events.Subject]snapshots.State{}, removals: map[events.Subject]uint64{}, displaced: map[events.Subject]uint64{},
-	}
-}
-
-// addState adds the state in a message.
-func (c *commit) addState(m *stream.Message, item *decoded) {
-	subject := item.record.Subject
-	c.states[subject] = snapshots.State{Sequence: m.Sequence, Line: item.line}
-	delete(c.displaced, subject)
-	if item.record.Removed {
-		c.removals[subject] = m.Sequence
-	}
-}
-
-// addDisplaced notes a message that has set no state: the message may be the last of its subject, after the
-// message with the latest state.
-func (c *commit) addDisplaced(m *stream.Message) {
-	if subject, err := events.ParseSubject(m.Subject); err == nil {
-		c.displaced[subject] = m.Sequence
-	}
-}
+func newCommit() *commit { return &commit{states: map[events.Subject]snapshots.State{}} }
 
 func (c *commit) addRejected(r rejection) {
 	c.rejected = append(c.rejected, r)
 	c.rejectedBytes += len(r.message.Data)
-}
-
-// addEarlier adds the content of a commit that failed. Later content wins. The failed commit's maps are used,
-// not copied.
-func (c *commit) addEarlier(earlier *commit) {
-	c.states = overlay(earlier.states, c.states)
-	c.removals = overlay(earlier.removals, c.removals)
-	c.displaced = overlay(earlier.displaced, c.displaced)
-	c.lacking = append(earlier.lacking, c.lacking...)
-	c.rejected = append(earlier.rejected, c.rejected...)
-	c.rejectedBytes += earlier.rejectedBytes
-}
-
-func overlay[V any](earlier, later map[events.Subject]V) map[events.Subject]V {
-	maps.Copy(earlier, later)
-	return earlier
-}
-
-// forgetSequences drops every decision by sequences that mean nothing any more.
-func (c *commit) forgetSequences() {
-	for subject, state := range c.states {
-		c.states[subject] = snapshots.State{Line: state.Line}
-	}
-	clear(c.removals)
-	clear(c.displaced)
 }
 
 // saver hands one commit after another to a goroutine that saves it. Run's goroutine calls its methods,
@@ -104,12 +54,14 @@ type saver struct {
 	problems *tracker
 
 	pending   *commit    // applied, and not handed over yet
-	running   *commit    // handed over, or nil
+	running   *commit    // handed over until the store has it, or nil
+	isSaving  bool       // the goroutine has running; otherwise running has failed
 	results   chan error // of running
 	notBefore time.Time  // after a failure
 
-	changes atomic.Uint64 // number of changes that were noted
-	saved   atomic.Uint64 // number of changes that the store has
+	sequence uint64        // checkpoint that the store has; 0 while the stream is read again
+	changes  atomic.Uint64 // number of changes that were noted
+	saved    atomic.Uint64 // number of changes that the store has
 }
 
 func newSaver(cfg Config, problems *tracker) *saver {
@@ -119,6 +71,7 @@ func newSaver(cfg Config, problems *tracker) *saver {
 		problems: problems,
 		pending:  newCommit(),
 		results:  make(chan error, 1),
+		sequence: cfg.Meta.Sequence,
 	}
 }
 
@@ -130,13 +83,15 @@ func (s *saver) noteChange() {
 	}
 }
 
-// startIfDue hands over the pending commit if it has waited long enough.
+// startIfDue hands over the commit that has failed, or the pending one if it has waited long enough.
 func (s *saver) startIfDue(p *projection) {
-	if s.running != nil || s.pending.since.IsZero() || time.Now().Before(s.notBefore) {
+	if s.isSaving || time.Now().Before(s.notBefore) {
 		return
 	}
-	if time.Since(s.pending.since) >= s.cfg.pace.saveEvery {
-		s.start(p.metaToSave())
+
+	isDue := !s.pending.since.IsZero() && time.Since(s.pending.since) >= s.cfg.pace.saveEvery
+	if s.running != nil || isDue {
+		s.start(p)
 	}
 }
 
@@ -146,13 +101,17 @@ func (s *saver) isFull() bool { return s.pending.rejectedBytes > maxRejectedByte
 // hasAll reports whether the store has every change.
 func (s *saver) hasAll() bool { return s.saved.Load() >= s.changes.Load() }
 
-// start hands over the pending commit.
-func (s *saver) start(meta snapshots.Meta) {
-	c := s.pending
-	c.meta = meta
-	c.changes = s.changes.Load()
-	s.running = c
-	s.pending = newCommit()
+// start hands over the commit that has failed or, if there is none, the pending one.
+func (s *saver) start(p *projection) {
+	if s.running == nil {
+		s.running = s.pending
+		s.running.meta = p.metaToSave()
+		s.running.changes = s.changes.Load()
+		s.pending = newCommit()
+	}
+
+	c := s.running
+	s.isSaving = true
 	go func() { s.results <- s.save(c) }()
 }
 
@@ -174,26 +133,39 @@ type copyError struct{ error }
 
 func (e *copyError) Unwrap() error { return e.error }
 
-// finish takes the result of the running commit, and returns it. The content of a failed one is saved with
-// the next.
-func (s *saver) finish(err error) *commit {
-	c := s.running
-	s.running = nil
-	if c.isStale {
-		c.forgetSequences()
-	}
+// finish takes the result of the running commit. One that has failed is saved again before the next.
+func (s *saver) finish(err error) {
+	s.isSaving = false
 	if err != nil {
 		s.notBefore = time.Now().Add(s.cfg.pace.retryEvery)
 		s.reportFailure(err)
-		s.pending.addEarlier(c)
-		s.pending.since = time.Now()
-		return c
+		return
 	}
 
-	s.saved.Store(c.changes)
+	if !s.running.isStale {
+		s.sequence = s.running.meta.Sequence
+	}
+	s.saved.Store(s.running.changes)
+	s.running = nil
 	s.problems.setProblem(storeProblem, "")
 	s.problems.setProblem(copiesProblem, "")
-	return c
+}
+
+// saveRest saves everything that has been applied, when the projector ends. Whatever cannot be saved is
+// read again at the next start.
+func (s *saver) saveRest(p *projection) {
+	// A running commit lacks what was applied after it began: another one follows.
+	for s.isSaving || !s.hasAll() {
+		if !s.isSaving {
+			s.start(p)
+		}
+
+		err := <-s.results
+		s.finish(err)
+		if err != nil {
+			return
+		}
+	}
 }
 
 func (s *saver) reportFailure(err error) {
@@ -208,10 +180,14 @@ func (s *saver) reportFailure(err error) {
 	}
 }
 
-// forgetSequences drops every decision by sequences that mean nothing any more. In the running commit, whose
-// maps the saving goroutine reads, finish drops these decisions.
+// forgetSequences drops the sequences of pending states, which mean nothing any more: a later commit says
+// which states the stream lacks. The running commit comes before that one, so its states may stay as they are.
 func (s *saver) forgetSequences() {
-	s.pending.forgetSequences()
+	for subject, state := range s.pending.states {
+		s.pending.states[subject] = snapshots.State{Line: state.Line}
+	}
+
+	s.sequence = 0
 	if s.running != nil {
 		s.running.isStale = true
 	}

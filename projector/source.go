@@ -82,7 +82,7 @@ func (s *source) recognize(ctx context.Context, info *jetstream.StreamInfo, know
 
 	for _, mark := range slices.Backward(known.Marks) {
 		m, err := s.Message(ctx, mark.Sequence)
-		if errors.Is(err, stream.ErrNoMessage) {
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			continue // displaced or erased, which proves nothing: try an older mark
 		}
 		if err != nil {

@@ -76,9 +76,9 @@ func TestDemoMark(t *testing.T) {
 	w.send(entry(events.Scammers, "a", 1000, true))
 	w.settle(w.server)
 	require.True(t, w.server.Progress().Demo)
-	var known Known
-	require.NoError(t, known.Add(w.export(w.server)))
-	_, err := Recover(t.Context(), w.js, events.DefaultStream, &known, RecoverOptions{Create: true})
+	demo := Recovery{JetStream: w.js, Stream: events.DefaultStream, Create: true}
+	require.NoError(t, demo.Add(w.export(w.server)))
+	_, err := demo.Run(t.Context())
 	require.ErrorContains(t, err, "demonstration")
 
 	w = newBroker(t, 2)

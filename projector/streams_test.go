@@ -1,7 +1,6 @@
 package projector
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -155,9 +154,9 @@ func TestStreamIsMissing(t *testing.T) {
 	w.restart(false)
 	w.awaitProgress(w.server, "frozen after a restart", func(p Progress) bool { return p.Frozen == FrozenMissing && p.CaughtUp })
 
-	var known Known
-	require.NoError(t, known.Add(w.export(w.server)))
-	_, err := Recover(t.Context(), w.js, events.DefaultStream, &known, RecoverOptions{})
+	lost := Recovery{JetStream: w.js, Stream: events.DefaultStream}
+	require.NoError(t, lost.Add(w.export(w.server)))
+	_, err := lost.Run(t.Context())
 	require.ErrorContains(t, err, "--create-stream")
 	w.recover(w.server)
 	w.requireTruth(w.server, "recovered")
@@ -174,15 +173,16 @@ func TestStreamIsForeign(t *testing.T) {
 	w.awaitProgress(w.server, "frozen", func(p Progress) bool { return p.Frozen == FrozenForeign })
 	require.Equal(t, known, w.server.cfg.Model.View().Digest().String())
 
-	var states Known
-	require.NoError(t, states.Add(w.export(w.server)))
-	_, err = Recover(t.Context(), w.js, events.DefaultStream, &states, RecoverOptions{Create: true})
+	join := Recovery{JetStream: w.js, Stream: events.DefaultStream, Create: true}
+	require.NoError(t, join.Add(w.export(w.server)))
+	_, err = join.Run(t.Context())
 	require.ErrorContains(t, err, "FOREIGN")
 	require.ErrorContains(t, err, "1 messages")
-	plan, err := PlanRecovery(t.Context(), w.js, events.DefaultStream, &states, RecoverOptions{Into: "FOREIGN"})
+	join.Into = "FOREIGN"
+	_, plan, err := join.Plan(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, 20, plan.Publish)
-	_, err = Recover(t.Context(), w.js, events.DefaultStream, &states, RecoverOptions{Into: "FOREIGN"})
+	require.Equal(t, 20, plan.Sent)
+	_, err = join.Run(t.Context())
 	require.NoError(t, err)
 	w.awaitRecovered(w.server)
 	w.requireTruth(w.server, "both joined")
@@ -320,9 +320,9 @@ func TestRecoveryThatPublishesNothing(t *testing.T) {
 	w.start()
 	w.settle(w.server)
 
-	var known Known
-	require.NoError(t, known.Add(w.export(w.server)))
-	sum, err := Recover(t.Context(), w.js, events.DefaultStream, &known, RecoverOptions{})
+	again := Recovery{JetStream: w.js, Stream: events.DefaultStream}
+	require.NoError(t, again.Add(w.export(w.server)))
+	sum, err := again.Run(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, sum.Sent)
 	w.awaitRecovered(w.server)
@@ -337,19 +337,16 @@ func TestLeftOversDieWithTheNumbering(t *testing.T) {
 	p := New(w.config(store, model, true))
 	k := events.Subject{Kind: events.KindEntry, List: events.Scammers, ID: "l0"}
 	p.saver.running = newCommit()
-	for _, c := range []*commit{p.saver.pending, p.saver.running} {
-		c.states[k] = snapshots.State{Sequence: 7, Line: []byte("{}")}
-		c.removals[k], c.displaced[k] = 7, 8
-	}
-	p.saver.running.states[events.Subject{Kind: events.KindEntry, List: events.Scammers, ID: "l1"}] = snapshots.State{Sequence: 6, Line: []byte("{}")}
+	p.saver.running.meta = p.projection.metaToSave()
+	p.saver.pending.states[k] = snapshots.State{Sequence: 7, Line: []byte("{}")}
+	p.upkeep.purges[k], p.upkeep.displaced[k] = 7, 8
 
 	p.readAgain(p.projection.meta.Identity, true)
-	p.finishCommit(context.DeadlineExceeded)
-	require.Empty(t, p.saver.pending.removals)
-	require.Empty(t, p.saver.pending.displaced)
-	for k, state := range p.saver.pending.states {
-		require.Zero(t, state.Sequence, k)
-	}
+	p.saver.finish(nil)
+	require.Zero(t, p.saver.sequence)
+	require.Zero(t, p.saver.pending.states[k].Sequence)
+	require.Empty(t, p.upkeep.purges)
+	require.Empty(t, p.upkeep.displaced)
 }
 
 // A server that may not write leaves the stream as it is.
@@ -374,13 +371,13 @@ func TestKnownJoins(t *testing.T) {
 	old := w.export(w.server)
 	w.send(entry(events.Scammers, "l1", 9000, false), delisted(events.Scammers, "l2", 9000))
 	w.settle(w.server)
-	var known Known
-	require.NoError(t, known.Add(w.export(w.server)))
-	require.NoError(t, known.Add(old))
-	require.Len(t, known.Sources, 2)
-	require.Len(t, known.States, len(w.truth))
+	var joined Recovery
+	require.NoError(t, joined.Add(w.export(w.server)))
+	require.NoError(t, joined.Add(old))
+	require.Len(t, joined.sources, 2)
+	require.Len(t, joined.states, len(w.truth))
 	for k, data := range w.truth {
-		require.Zero(t, events.Compare(data, known.States[k]), k)
+		require.Zero(t, events.Compare(data, joined.states[k]), k)
 	}
 }
 

@@ -5,11 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
 	"example.org/registry/events/natserr"
 	"example.org/registry/events/stream"
+	"example.org/registry/readmodel"
 	"example.org/registry/snapshots"
 )
 
@@ -29,7 +33,7 @@ type upkeep struct {
 	problems *tracker
 
 	isActive  bool                         // this server may write, and knows the removals in the store
-	purges    map[events.Subject]uint64    // sequence of a saved removal
+	purges    map[events.Subject]uint64    // sequence of a removal
 	displaced map[events.Subject]uint64    // sequence of a message that is not the subject's latest state
 	restored  map[events.Subject]time.Time // when a subject's state was last published again
 	notBefore time.Time
@@ -66,26 +70,47 @@ func (u *upkeep) findRemovals(erased uint64) {
 	}
 }
 
-// add adds the work that follows from a saved commit.
-func (u *upkeep) add(c *commit) {
-	if u.isActive {
-		overlay(u.purges, c.removals)
-		overlay(u.displaced, c.displaced)
+// addState notes a message with the latest state of its subject.
+func (u *upkeep) addState(m *stream.Message, record *readmodel.Record) {
+	delete(u.displaced, record.Subject)
+	if record.Removed {
+		u.purges[record.Subject] = m.Sequence
 	}
 }
 
-// forget drops all work. It is found again in the store, or in the stream.
-func (u *upkeep) forget() {
-	clear(u.purges)
-	clear(u.displaced)
+// addDisplaced notes a message that has set no state: the message may be the last of its subject, after the
+// message with the latest state.
+func (u *upkeep) addDisplaced(m *stream.Message) {
+	if subject, err := events.ParseSubject(m.Subject); err == nil {
+		u.displaced[subject] = m.Sequence
+	}
 }
 
-// run does some of the work, and returns how many states it has published again. Removals in the store that
-// come after the sequence erased may need a purge.
-func (u *upkeep) run(ctx context.Context, erased uint64, mayRestore bool) (restored uint64) {
-	if !u.cfg.MayWrite() { // another server does it
+// forgetUpTo drops the work that follows from messages up to a sequence. It is found again in the store, or in
+// the stream.
+func (u *upkeep) forgetUpTo(sequence uint64) {
+	isForgotten := func(_ events.Subject, seq uint64) bool { return seq <= sequence }
+	maps.DeleteFunc(u.purges, isForgotten)
+	maps.DeleteFunc(u.displaced, isForgotten)
+}
+
+// hasPurged reports whether no removal up to a sequence waits for a purge.
+func (u *upkeep) hasPurged(upTo uint64) bool {
+	for _, seq := range u.purges {
+		if seq <= upTo {
+			return false
+		}
+	}
+	return u.isActive
+}
+
+// run does some of the work that follows from saved messages, those up to the sequence saved. It returns how
+// many states it has published again. Removals in the store after the sequence erased may need a purge.
+func (u *upkeep) run(ctx context.Context, saved, erased uint64, mayRestore bool) (restored uint64) {
+	// Another server does the work. Should this one begin to, it finds in the store what is forgotten here.
+	if !u.cfg.MayWrite() {
 		u.isActive = false
-		u.forget()
+		u.forgetUpTo(saved)
 		return 0
 	}
 	if !u.isActive {
@@ -97,9 +122,9 @@ func (u *upkeep) run(ctx context.Context, erased uint64, mayRestore bool) (resto
 	}
 
 	deadline := time.Now().Add(upkeepWithin)
-	u.reportPurges(u.purgeAll(ctx, deadline))
+	u.reportPurges(u.purgeAll(ctx, saved, deadline))
 	if mayRestore {
-		restored = u.restoreAll(ctx, deadline)
+		restored = u.restoreAll(ctx, saved, deadline)
 	}
 	return restored
 }
@@ -115,10 +140,13 @@ func (u *upkeep) reportPurges(err error) {
 	}
 }
 
-func (u *upkeep) purgeAll(ctx context.Context, deadline time.Time) error {
+func (u *upkeep) purgeAll(ctx context.Context, saved uint64, deadline time.Time) error {
 	for subject, seq := range u.purges {
 		if time.Now().After(deadline) {
 			return nil
+		}
+		if seq > saved {
+			continue
 		}
 		if err := u.purgeBefore(ctx, subject, seq); err != nil {
 			return err
@@ -132,7 +160,7 @@ func (u *upkeep) purgeAll(ctx context.Context, deadline time.Time) error {
 // may have been replaced since.
 func (u *upkeep) purgeBefore(ctx context.Context, subject events.Subject, seq uint64) error {
 	m, err := u.stream.Message(ctx, seq)
-	if errors.Is(err, stream.ErrNoMessage) {
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil // displaced, or of another stream, where it is read again
 	}
 	if err != nil {
@@ -146,7 +174,7 @@ func (u *upkeep) purgeBefore(ctx context.Context, subject events.Subject, seq ui
 
 // restoreAll publishes displaced states again. Another program may do the same, so each subject has its
 // turn only once in a while.
-func (u *upkeep) restoreAll(ctx context.Context, deadline time.Time) (restored uint64) {
+func (u *upkeep) restoreAll(ctx context.Context, saved uint64, deadline time.Time) (restored uint64) {
 	for subject, last := range u.restored {
 		if time.Since(last) >= u.cfg.pace.restoreEvery {
 			delete(u.restored, subject)
@@ -157,7 +185,7 @@ func (u *upkeep) restoreAll(ctx context.Context, deadline time.Time) (restored u
 		if time.Now().After(deadline) {
 			return restored
 		}
-		if _, isRecent := u.restored[subject]; isRecent {
+		if _, isRecent := u.restored[subject]; isRecent || seq > saved {
 			continue
 		}
 		state, isKnown, err := u.cfg.Store.State(subject)

@@ -335,9 +335,9 @@ func (w *world) export(s *server) *bytes.Buffer {
 // recover is what an operator does, and waits until a server has nothing that the stream lacks.
 func (w *world) recover(s *server) {
 	w.Helper()
-	var known Known
-	require.NoError(w, known.Add(w.export(s)))
-	_, err := Recover(w.Context(), w.js, events.DefaultStream, &known, RecoverOptions{Create: true, History: events.DefaultHistory})
+	recovery := Recovery{JetStream: w.js, Stream: events.DefaultStream, Create: true, History: events.DefaultHistory}
+	require.NoError(w, recovery.Add(w.export(s)))
+	_, err := recovery.Run(w.Context())
 	require.NoError(w, err)
 	w.awaitRecovered(s)
 }
@@ -392,7 +392,7 @@ func (w *world) knowsMore() bool {
 // that while as many other subjects hold only broken events.
 func (w *world) streamLacks() bool {
 	for k := range w.truth {
-		if _, err := w.stream().LastMessage(w.Context(), k.String()); errors.Is(err, stream.ErrNoMessage) {
+		if _, err := w.stream().LastMessage(w.Context(), k.String()); errors.Is(err, jetstream.ErrMsgNotFound) {
 			return true
 		}
 	}

@@ -219,7 +219,7 @@ func (b *Bucket) listSubjects(ctx context.Context, filter string) (all []string,
 // readObject reads the description of one object.
 func (b *Bucket) readObject(ctx context.Context, subject string) (Object, error) {
 	m, err := b.stream.LastMessage(ctx, subject)
-	if errors.Is(err, stream.ErrNoMessage) || errors.Is(err, jetstream.ErrStreamNotFound) {
+	if errors.Is(err, jetstream.ErrMsgNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
 		return Object{}, ErrNoSnapshot
 	}
 	if err != nil {
@@ -314,7 +314,7 @@ func (b *Bucket) removeOrphans(ctx context.Context) error {
 			continue
 		}
 		last, err := b.stream.LastMessage(ctx, subject)
-		isGone := errors.Is(err, stream.ErrNoMessage)
+		isGone := errors.Is(err, jetstream.ErrMsgNotFound)
 		isRecent := err == nil && time.Since(last.Time) < orphanAge // perhaps of a Put in progress
 		if isGone || isRecent {
 			continue

@@ -26,7 +26,7 @@ type fullDisk struct {
 // TestDisks: one part of the server is on a disk that gets full under it. Everything that was
 // acknowledged is served exactly, and no reader is turned away; /projection and the commands name the
 // trouble; nothing is left behind. Once there is room everything works again, also after a kill
-// (httpapi/CONTRACT.md#readiness; promises 4 and 5, readmodel/doc.go).
+// (httpapi/CONTRACT.md#readiness).
 func TestDisks(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]fullDisk{

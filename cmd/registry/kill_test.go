@@ -31,7 +31,7 @@ var (
 
 // TestKill kills the real program with SIGKILL at random moments while events are published into
 // it, and starts it again on the same data directory. At the end no acknowledged event is lost, and
-// every answer is that of a naive model of the stream (promises 1, 3 and 4). A killed process loses
+// every answer is that of a naive model of the stream. A killed process loses
 // nothing that the kernel has been given; what a power failure takes is another matter (see the
 // README, durability).
 func TestKill(t *testing.T) {

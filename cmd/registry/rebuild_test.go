@@ -36,8 +36,8 @@ func (p *program) views(stop context.Context, pool []events.Entry) (last uint64)
 }
 
 // TestRebuildUnderLoad: while events arrive and readers ask, the model is rebuilt and verified again and
-// again. No request fails, no reader sees the sequence go back (promise 3), and in the end the content
-// is the same as after a replay (promises 1 and 4).
+// again. No request fails, no reader sees the sequence go back, and in the end the content is the same
+// as after a replay.
 func TestRebuildUnderLoad(t *testing.T) {
 	t.Parallel()
 	s := startProgram(t)

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/cmd/registry/internal/cli"
+	"example.org/registry/events/publish"
 	"example.org/registry/projector"
 )
 
@@ -41,8 +42,11 @@ func (c *recoverCmd) Run(p *process) error {
 		return err
 	}
 
-	known, err := c.readSources(p)
-	if err != nil {
+	// A dry run may plan for a missing stream without --create-stream, since it creates nothing.
+	recovery := &projector.Recovery{
+		Stream: string(c.Stream), Create: c.CreateStream || c.DryRun, Replicas: c.StreamReplicas, History: c.StreamHistory, Into: c.Into,
+	}
+	if err := c.addSources(p, recovery); err != nil {
 		return err
 	}
 
@@ -52,62 +56,60 @@ func (c *recoverCmd) Run(p *process) error {
 	}
 	defer nc.Close()
 
-	// A dry run may plan for a missing stream without --create-stream, since it creates nothing.
-	options := projector.RecoverOptions{Create: c.CreateStream || c.DryRun, Replicas: c.StreamReplicas, History: c.StreamHistory, Into: c.Into}
-	plan, err := projector.PlanRecovery(p.ctx, js, string(c.Stream), known, options)
+	recovery.JetStream = js
+	info, plan, err := recovery.Plan(p.ctx)
 	if err != nil {
 		return c.explainError(err)
 	}
-	if err := c.printPlan(p, plan); err != nil || c.DryRun {
+	if err := c.printPlan(p, info, plan); err != nil || c.DryRun {
 		return err
 	}
 
 	if err := c.askPermission(p); err != nil {
 		return err
 	}
-	return c.publishStates(p, js, known, options)
+	return c.publishStates(p, recovery)
 }
 
-// readSources reads all states that may be published.
-func (c *recoverCmd) readSources(p *process) (*projector.Known, error) {
-	known := &projector.Known{}
+// addSources adds all states that may be published.
+func (c *recoverCmd) addSources(p *process, recovery *projector.Recovery) error {
 	if len(c.Sources) == 0 {
 		from, err := c.Ask(p.ctx, http.MethodGet, "/export")
 		if err != nil {
-			return nil, fmt.Errorf("%w; if no server has a state, name a snapshot", err)
+			return fmt.Errorf("%w; if no server has a state, name a snapshot", err)
 		}
-		return known, addSource(known, "", from)
+		return addSource(recovery, "", from)
 	}
 
 	for _, name := range c.Sources {
 		from, err := openStates(p, name, c.BrokerFlags)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if err := addSource(known, name, from); err != nil {
-			return nil, err
+		if err := addSource(recovery, name, from); err != nil {
+			return err
 		}
 	}
-	return known, nil
+	return nil
 }
 
 // addSource adds the states of a source, and closes it.
-func addSource(known *projector.Known, name string, from io.ReadCloser) error {
+func addSource(recovery *projector.Recovery, name string, from io.ReadCloser) error {
 	defer from.Close()
-	if err := known.Add(from); err != nil {
+	if err := recovery.Add(from); err != nil {
 		return explainSource(name, err)
 	}
 	return nil
 }
 
-// printPlan prints how much is about to be published.
-func (c *recoverCmd) printPlan(p *process, plan projector.RecoveryPlan) error {
-	state := fmt.Sprintf("has %d messages", plan.Messages)
-	if plan.Missing {
-		state = "is missing"
+// printPlan prints how much is about to be published. info is nil if there is no stream.
+func (c *recoverCmd) printPlan(p *process, info *jetstream.StreamInfo, plan publish.Summary) error {
+	state := "is missing"
+	if info != nil {
+		state = fmt.Sprintf("has %d messages", info.State.Msgs)
 	}
 	_, err := fmt.Fprintf(p.stdout, "the stream %s %s; to publish: %s; %d already there; %d newer in the stream stay\n",
-		c.Stream, state, cli.Count(plan.Publish, "state"), plan.Known, plan.Newer)
+		c.Stream, state, cli.Count(plan.Sent, "state"), plan.Known, plan.Stale)
 	return err
 }
 
@@ -129,10 +131,10 @@ func (c *recoverCmd) askPermission(p *process) error {
 	return nil
 }
 
-func (c *recoverCmd) publishStates(p *process, js jetstream.JetStream, known *projector.Known, options projector.RecoverOptions) error {
+func (c *recoverCmd) publishStates(p *process, recovery *projector.Recovery) error {
 	progress := cli.NewProgress(p.stderr, "publishing", "states")
-	options.Progress = func(done, total int) { progress.Set(int64(done), int64(total)) }
-	sum, err := projector.Recover(p.ctx, js, string(c.Stream), known, options)
+	recovery.Progress = func(done, total int) { progress.Set(int64(done), int64(total)) }
+	sum, err := recovery.Run(p.ctx)
 	if err != nil {
 		return fmt.Errorf("%w; run the same command again", c.explainError(err))
 	}

@@ -185,7 +185,7 @@ type state struct {
 // if the registry rejects the message.
 func (p *Publisher) lastState(ctx context.Context, subject string) (state, error) {
 	m, err := stream.Stream{JS: p.js, Name: p.cfg.Stream}.LastMessage(ctx, subject)
-	if errors.Is(err, stream.ErrNoMessage) {
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return state{}, nil
 	}
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 )
 
@@ -17,11 +18,12 @@ func FuzzParseMessage(f *testing.F) {
 	f.Add([]byte(`{"error":{"code":503}}`))
 	f.Add([]byte(`null`))
 	f.Fuzz(func(t *testing.T, reply []byte) {
+		refusal := readRefusal(reply)
 		m, err := parseMessage(reply)
 		if err != nil && (m.Sequence != 0 || m.Subject != "") {
 			t.Errorf("a message with an error: %+v, %v", m, err)
 		}
-		if errors.Is(err, ErrNoMessage) && !strings.Contains(string(reply), "10037") {
+		if errors.Is(refusal, jetstream.ErrMsgNotFound) && !strings.Contains(string(reply), "10037") {
 			t.Errorf("not found, from %q", reply)
 		}
 	})

@@ -13,7 +13,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -38,9 +37,6 @@ var (
 	// ErrLeaderless means that the reply came from a node that only knows an earlier state of the
 	// stream.
 	ErrLeaderless = errors.New("the stream has no leader: too few nodes of the broker's cluster are up and connected")
-
-	// ErrNoMessage means that the stream does not hold such a message.
-	ErrNoMessage = errors.New("no such message")
 )
 
 // Stream is a stream as its leader knows it. Any goroutine may call its methods.
@@ -102,12 +98,12 @@ type request struct {
 	Last     string `json:"last_by_subj,omitempty"`
 }
 
-// Message returns the message at a sequence, or ErrNoMessage.
+// Message returns the message at a sequence, or jetstream.ErrMsgNotFound, as the next three methods do.
 func (s Stream) Message(ctx context.Context, sequence uint64) (Message, error) {
 	return s.getMessage(ctx, request{Sequence: sequence})
 }
 
-// NextMessage returns the first message at or after a sequence, or ErrNoMessage.
+// NextMessage returns the first message at or after a sequence.
 func (s Stream) NextMessage(ctx context.Context, sequence uint64) (Message, error) {
 	return s.NextMessageOf(ctx, ">", sequence)
 }
@@ -117,7 +113,7 @@ func (s Stream) NextMessageOf(ctx context.Context, subject string, sequence uint
 	return s.getMessage(ctx, request{Sequence: sequence, Next: subject})
 }
 
-// LastMessage returns the last message on a subject, or ErrNoMessage.
+// LastMessage returns the last message on a subject.
 func (s Stream) LastMessage(ctx context.Context, subject string) (Message, error) {
 	return s.getMessage(ctx, request{Last: subject})
 }
@@ -129,18 +125,12 @@ func (s Stream) getMessage(ctx context.Context, r request) (Message, error) {
 	if err != nil {
 		return Message{}, err
 	}
-
-	m, err := parseMessage(reply)
-	if err != nil && !errors.Is(err, ErrNoMessage) {
-		return Message{}, fmt.Errorf("a message of the stream %s: %w", s.Name, err)
-	}
-	return m, err
+	return parseMessage(reply)
 }
 
 // parseMessage reads the reply of STREAM.MSG.GET.
 func parseMessage(reply []byte) (Message, error) {
 	var r struct {
-		Error   *jetstream.APIError `json:"error"`
 		Message struct {
 			Subject  string    `json:"subject"`
 			Sequence uint64    `json:"seq"`
@@ -153,13 +143,6 @@ func parseMessage(reply []byte) (Message, error) {
 		return Message{}, err
 	}
 
-	if r.Error != nil && r.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound {
-		return Message{}, ErrNoMessage
-	}
-	if r.Error != nil {
-		return Message{}, r.Error
-	}
-
 	// Headers that do not decode are no reason to lose the message.
 	m := Message{Subject: r.Message.Subject, Sequence: r.Message.Sequence, Time: r.Message.Time, Data: r.Message.Data}
 	if header, err := nats.DecodeHeadersMsg(r.Message.Header); err == nil {
@@ -170,21 +153,8 @@ func parseMessage(reply []byte) (Message, error) {
 
 // PurgeBefore deletes the messages on a subject before a sequence.
 func (s Stream) PurgeBefore(ctx context.Context, subject string, sequence uint64) error {
-	reply, err := s.requestAPI(ctx, "STREAM.PURGE", jetstream.StreamPurgeRequest{Subject: subject, Sequence: sequence})
-	if err != nil {
-		return err
-	}
-
-	var refusal struct {
-		Error *jetstream.APIError `json:"error"`
-	}
-	if err := json.Unmarshal(reply, &refusal); err != nil {
-		return err
-	}
-	if refusal.Error != nil {
-		return refusal.Error
-	}
-	return nil
+	_, err := s.requestAPI(ctx, "STREAM.PURGE", jetstream.StreamPurgeRequest{Subject: subject, Sequence: sequence})
+	return err
 }
 
 // PublishAfter stores an event's JSON if the sequence of the last message on its subject is last.
@@ -202,7 +172,8 @@ func (s Stream) PublishAfter(ctx context.Context, subject string, payload []byte
 	return natserr.Explain(nc, err, subject)
 }
 
-// requestAPI makes a request of JetStream's API about the stream, and returns the reply in JSON.
+// requestAPI makes a request of JetStream's API about the stream, and returns the reply in JSON, or the error in
+// it.
 func (s Stream) requestAPI(ctx context.Context, operation string, body any) ([]byte, error) {
 	nc := s.JS.Conn()
 	if !nc.IsConnected() {
@@ -221,7 +192,21 @@ func (s Stream) requestAPI(ctx context.Context, operation string, body any) ([]b
 	if err != nil {
 		return nil, natserr.Explain(nc, err, subject)
 	}
-	return m.Data, nil
+	return m.Data, readRefusal(m.Data)
+}
+
+// readRefusal returns the broker's error in a reply, or nil.
+func readRefusal(reply []byte) error {
+	var r struct {
+		Error *jetstream.APIError `json:"error"`
+	}
+	if err := json.Unmarshal(reply, &r); err != nil {
+		return err
+	}
+	if r.Error != nil {
+		return r.Error
+	}
+	return nil
 }
 
 // apiPrefix returns the beginning of the subjects of JetStream's API, which depends on the domain.

@@ -33,7 +33,7 @@ func TestConfig(t *testing.T) {
 
 	s := stream.Stream{JS: js, Name: "REGISTRY"}
 	_, err = s.Message(t.Context(), 1)
-	require.ErrorIs(t, err, stream.ErrNoMessage)
+	require.ErrorIs(t, err, jetstream.ErrMsgNotFound)
 	_, err = stream.Stream{JS: js, Name: "NONE"}.Info(t.Context())
 	require.ErrorIs(t, err, jetstream.ErrStreamNotFound)
 }

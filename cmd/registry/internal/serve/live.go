@@ -38,7 +38,7 @@ func newLive() *live {
 }
 
 // showGeneration replaces the current generation: one pointer, so that model, store, projector and index
-// always belong together (promise 2, readmodel/doc.go).
+// always belong together: a client sees one state.
 func (l *live) showGeneration(g *generation) { l.generation.Swap(g).replace() }
 
 // current returns the current generation. Call it once to read several parts consistently.

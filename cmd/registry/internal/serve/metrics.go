@@ -119,7 +119,7 @@ func (s scrape) collectProgress(p projector.Progress) {
 	s.counter("events_rejected_total", "Events that this process has rejected.", p.RejectedHere)
 	s.counter("events_superseded_total", "Events that this process has passed over, since a state with a greater revision was known.", p.Superseded)
 	s.counter("removals_unheeded_total", "Removals that this process has rejected, since a state with a greater revision is shown.", p.Unheeded)
-	s.counter("states_put_back_total", "States that this process has published again, since superseded or rejected messages came after them.", p.PutBack)
+	s.counter("states_put_back_total", "States that this process has published again, since superseded or rejected messages came after them.", p.RestoredStates)
 }
 
 func oneIf(b bool) float64 {
