@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -21,7 +22,7 @@ func Decode(payload []byte) (Event, error) {
 	if len(payload) > MaxPayload {
 		return Event{}, newError("event", "longer than "+strconv.Itoa(MaxPayload)+" bytes")
 	}
-	if hasEscapedNUL(payload) {
+	if bytes.Contains(payload, []byte(`\u0000`)) && escapedNUL.Match(payload) { // the first look is fast
 		return Event{}, newError("event", "contains NUL")
 	}
 
@@ -75,27 +76,9 @@ func DecodeMessage(subject string, payload []byte) (Event, error) {
 	return e, nil
 }
 
-// hasEscapedNUL finds the escape \u0000 in JSON text. Two backslashes are one escaped backslash, so the
-// text \u0000 is an escape only after an even number of backslashes. Raw NUL is a syntax error already.
-func hasEscapedNUL(b []byte) bool {
-	for from := 0; ; {
-		i := bytes.Index(b[from:], []byte(`\u0000`))
-		if i < 0 {
-			return false
-		}
-
-		found := from + i
-		first := found // the first backslash of the run that ends at found
-		for first > 0 && b[first-1] == '\\' {
-			first--
-		}
-		backslashesBefore := found - first
-		if backslashesBefore%2 == 0 {
-			return true
-		}
-		from = found + 1
-	}
-}
+// escapedNUL is the escape of NUL in JSON text. Two backslashes are one escaped backslash, so it is an escape only
+// after an even number of them. Raw NUL is a syntax error already.
+var escapedNUL = regexp.MustCompile(`(^|[^\\])(\\\\)*\\u0000`)
 
 // isJSONType reports whether a media type is application/json, or ends in +json.
 func isJSONType(contentType string) bool {
@@ -349,31 +332,14 @@ func parseTime(field, written string) (time.Time, error) {
 		return time.Time{}, newError(field, "longer than 64 bytes")
 	}
 
-	// RFC 3339 allows a small t and z; Go does not.
-	text := strings.ToUpper(written)
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil || !isStrictTime(text) {
+	// RFC 3339 allows a small t and z; Go does not. The JSON library is as strict as RFC 3339, unlike package time.
+	quoted, err := jsontext.AppendQuote(nil, strings.ToUpper(written))
+	var t time.Time
+	if err == nil {
+		err = json.Unmarshal(quoted, &t)
+	}
+	if err != nil {
 		return time.Time{}, newTimeError(field, "not an RFC 3339 time such as 2026-11-21T10:15:00Z", written)
 	}
 	return t.UTC().Truncate(time.Millisecond), nil
-}
-
-// isStrictTime refuses what Go's parser lets through: an hour of one digit, a comma before the
-// fraction, an offset of 24 hours or 60 minutes.
-func isStrictTime(s string) bool {
-	const (
-		hourEnd   = len("2006-01-02T15")
-		secondEnd = len("2006-01-02T15:04:05")
-	)
-	if len(s) <= secondEnd || s[hourEnd] != ':' || s[secondEnd] == ',' {
-		return false
-	}
-
-	if strings.HasSuffix(s, "Z") {
-		return true
-	}
-
-	// The offset, such as +01:00, ends the text. Numbers of two digits compare as text.
-	offset := s[len(s)-len("+00:00"):]
-	return offset[1:3] < "24" && offset[4:] < "60"
 }

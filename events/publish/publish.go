@@ -18,7 +18,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -56,10 +55,6 @@ type Config struct {
 type Publisher struct {
 	js  jetstream.JetStream
 	cfg Config
-
-	mu     sync.Mutex
-	looked bool                // PublishAll has asked whether the stream is empty
-	sent   map[string]struct{} // subjects sent so far; nil unless the stream was empty at first
 }
 
 // New returns a Publisher.
