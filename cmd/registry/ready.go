@@ -32,12 +32,7 @@ func (c *readyCmd) Run(p *process) error {
 	}
 
 	for end := time.Now().Add(c.Wait); ; {
-		// With --wait the last request ends in time.
-		timeout := readyWithin
-		if c.Wait > 0 {
-			timeout = min(time.Until(end), readyWithin)
-		}
-		caution, err := c.askServer(p.ctx, timeout)
+		caution, err := c.askServer(p.ctx)
 		if err == nil {
 			_, err = fmt.Fprintln(p.stdout, "ready"+caution)
 			return err
@@ -49,8 +44,8 @@ func (c *readyCmd) Run(p *process) error {
 }
 
 // askServer makes one request. It returns what /readyz says after "ok".
-func (c *readyCmd) askServer(ctx context.Context, timeout time.Duration) (caution string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+func (c *readyCmd) askServer(ctx context.Context) (caution string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
 	body, err := cli.AdminFlags{AdminAddr: c.AdminAddr}.Ask(ctx, http.MethodGet, "/readyz")
 	if err != nil {

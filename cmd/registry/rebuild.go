@@ -7,9 +7,8 @@ import (
 	"net/http"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"example.org/registry/cmd/registry/internal/cli"
+	"example.org/registry/cmd/registry/internal/task"
 	"example.org/registry/events/pause"
 	"example.org/registry/httpapi/admin"
 )
@@ -25,19 +24,13 @@ func (rebuildCmd) Help() string {
 
 // Run shows the progress and prints the state before and after.
 func (c *rebuildCmd) Run(p *process) error {
-	group, ctx := errgroup.WithContext(p.ctx)
-	ctx, done := context.WithCancel(ctx)
-	var rebuilt admin.Rebuilt
-	group.Go(func() error {
-		defer done()
-		return c.AskJSON(p.ctx, http.MethodPost, "/rebuild", &rebuilt)
-	})
-
-	group.Go(func() error {
+	showing := task.Go(p.ctx, func(ctx context.Context) error {
 		c.showProgress(ctx, p.stderr)
 		return nil
 	})
-	err := group.Wait()
+	var rebuilt admin.Rebuilt
+	err := c.AskJSON(p.ctx, http.MethodPost, "/rebuild", &rebuilt)
+	_ = showing.Stop()
 	if err != nil {
 		return fmt.Errorf("not rebuilt: %w", err)
 	}

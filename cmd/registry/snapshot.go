@@ -131,9 +131,6 @@ func (snapshotRestoreCmd) Help() string {
 	return "A server started on it reads what the stream has had since. If that stream is lost, use registry recover instead."
 }
 
-// replacedSuffix ends the name of a store that a restore has replaced.
-const replacedSuffix = ".replaced"
-
 // Run touches the data directory only once there is a snapshot to read. It takes the directory's lock, as
 // a server would.
 func (c *snapshotRestoreCmd) Run(p *process) (err error) {
@@ -148,40 +145,33 @@ func (c *snapshotRestoreCmd) Run(p *process) (err error) {
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
 
-	// setAside gives the old store a second name. The first name stays until the new store takes it.
 	path := serve.StorePath(c.DataDir)
-	hasOld, err := c.setAside(path)
-	if err != nil {
-		return err
+	_, err = os.Lstat(path)
+	hasOld := !errors.Is(err, fs.ErrNotExist)
+	if hasOld && !c.Force {
+		return fmt.Errorf("%s: there is a store already; --force renames it aside", path)
+	}
+
+	// The old store gets a second name, and keeps it when the new store takes the first one.
+	aside := path + ".replaced"
+	if hasOld {
+		if err := errors.Join(os.RemoveAll(aside), os.Link(path, aside)); err != nil {
+			return err
+		}
 	}
 
 	h, err := snapshots.Restore(p.ctx, from, path)
+	if err != nil && hasOld {
+		err = errors.Join(err, os.Remove(aside))
+	}
 	if err != nil {
-		if hasOld { // the old store still has its first name
-			err = errors.Join(err, os.Remove(path+replacedSuffix))
-		}
 		return fmt.Errorf("%w; the data directory is as it was", explainSource(c.Snapshot, err))
 	}
 
 	if hasOld {
-		fmt.Fprintf(p.stdout, "the old store is now %s\n", path+replacedSuffix)
+		fmt.Fprintf(p.stdout, "the old store is now %s\n", aside)
 	}
 
 	_, err = fmt.Fprintf(p.stdout, "restored into %s: %s\n", c.DataDir, describeHeader(h))
 	return err
-}
-
-// setAside gives an existing store a second name. The old store keeps the second name when the restored
-// store takes the first one.
-func (c *snapshotRestoreCmd) setAside(path string) (hasOld bool, err error) {
-	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if !c.Force {
-		return false, fmt.Errorf("%s: there is a store already; --force renames it aside", path)
-	}
-	if err := os.Remove(path + replacedSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, err
-	}
-	return true, os.Link(path, path+replacedSuffix)
 }

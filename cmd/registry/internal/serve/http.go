@@ -41,12 +41,11 @@ const (
 type listeners struct{ public, admin net.Listener }
 
 func bindListeners(cfg Config) (l listeners, err error) {
-	if l.public, err = bindAddress(cfg.HTTPAddr, "http-addr"); err != nil {
+	l.public, err = bindAddress(cfg.HTTPAddr, "http-addr")
+	if err != nil {
 		return l, err
 	}
-	if l.admin, err = bindAddress(cfg.AdminAddr, "admin-addr"); err != nil {
-		l.public.Close()
-	}
+	l.admin, err = bindAddress(cfg.AdminAddr, "admin-addr")
 	return l, err
 }
 
@@ -58,18 +57,12 @@ func bindAddress(addr cli.Address, flag string) (net.Listener, error) {
 	return l, nil
 }
 
-func (l listeners) close() {
-	l.public.Close()
-	l.admin.Close()
-}
-
 // serveHTTP serves both listeners until ctx ends. The operators' listener ends last, so that
 // operators can watch the public one drain.
 func (s *server) serveHTTP(ctx context.Context) error {
 	cfg := s.publicConfig()
 	public, operators, err := s.newHandlers(cfg)
 	if err != nil {
-		s.listeners.close()
 		return err
 	}
 	defer public.Close()
