@@ -1,6 +1,7 @@
 package casefold
 
 import (
+	"strings"
 	"testing"
 	"unicode"
 )
@@ -26,8 +27,24 @@ func TestEveryLetter(t *testing.T) {
 		if other := unicode.SimpleFold(r); String(string(other)) != folded {
 			t.Errorf("%U folds to %+q, and %U to %+q", r, folded, other, String(string(other)))
 		}
+		if any := foldAny(string(r)); any != folded {
+			t.Errorf("%U folds to %+q alone, want %+q as in any text", r, folded, any)
+		}
 		if twice := String(folded); twice != folded {
 			t.Errorf("%U folds to %+q, and that to %+q", r, folded, twice)
 		}
 	}
+}
+
+// FuzzString: texts that are folded a character at a time fold like any text.
+func FuzzString(f *testing.F) {
+	for _, s := range []string{"", "Żółć „x” 😀", "Straße\u0300İ", "ΣΑΣ", "Ꭰꭰ"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		s = strings.ToValidUTF8(s, "")
+		if got, want := String(s), foldAny(s); got != want {
+			t.Fatalf("%+q folds to %+q, want %+q", s, got, want)
+		}
+	})
 }

@@ -2,6 +2,7 @@ package lookalike
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -26,6 +27,39 @@ func KeysOf(s string) Keys {
 }
 
 func keysOf(visible string) Keys {
+	keys, isLatin := latinKeysOf(visible)
+	if isLatin {
+		return keys
+	}
+	return anyKeysOf(visible)
+}
+
+// latinKeysOf makes the keys of a text of characters up to Latin Extended-A, of which most names consist: the
+// keys of the characters, one after the other. None of them combines with the next.
+func latinKeysOf(text string) (keys Keys, isLatin bool) {
+	table := latinKeys()
+	var shape, folded []byte
+	for _, r := range text {
+		if int(r) >= len(table) {
+			return keys, false
+		}
+		shape = append(shape, table[r].Shape...)
+		folded = append(folded, table[r].Folded...)
+	}
+	return Keys{Shape: string(shape), Folded: string(folded)}, true
+}
+
+// latinKeys returns the keys of each character up to Latin Extended-A.
+var latinKeys = sync.OnceValue(func() *[0x180]Keys {
+	table := &[0x180]Keys{}
+	for r := range table {
+		table[r] = anyKeysOf(string(rune(r)))
+	}
+	return table
+})
+
+// anyKeysOf makes the keys of any text.
+func anyKeysOf(visible string) Keys {
 	return Keys{
 		Shape:  dropMarks(casefold.String(skeletonOf(visible))),
 		Folded: dropMarks(skeletonOf(casefold.String(visible))),
