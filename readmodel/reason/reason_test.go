@@ -127,10 +127,23 @@ func FuzzReason(f *testing.F) {
 	})
 }
 
+// TestParagraph: no character hides markup from the quick way.
+func TestParagraph(t *testing.T) {
+	r := NewRenderer()
+	for c := range rune(0x400) {
+		for _, around := range []string{"ac", "a#c", "a#", "#a", "a ## c", "a# ", "a##c##d", "a: #b", "ab://#c", "https:#c", "1#c", "ż #.c"} {
+			checkPromises(t, r, strings.ReplaceAll(around, "#", string(c)))
+		}
+	}
+}
+
 type failer interface{ Fatalf(string, ...any) }
 
 func checkPromises(t failer, r *Renderer, reason string) {
 	out := r.HTML(reason)
+	if want := r.renderMarkdown(Plain(reason)); out != want {
+		t.Fatalf("%q gave %q, want %q as of any reason", reason, out, want)
+	}
 	if shown := lettersOf(Text(out)); !explains(Plain(reason), shown) {
 		t.Fatalf("%q\nshows %q\nas %q", reason, string(shown), out)
 	}
