@@ -51,8 +51,8 @@ func (m *memory) take(bytes int) error {
 	return nil
 }
 
-// turns bounds the queries that cost milliseconds: text searches, and lookups of a chat id that very many entries share. As
-// many run at once as there are CPUs, less one CPU for everything else. Any goroutine may use turns.
+// turns bounds the text searches, which cost milliseconds. As many run at once as there are CPUs, less one CPU for everything
+// else. Any goroutine may use turns.
 type turns struct {
 	free    *semaphore.Weighted
 	waiting places

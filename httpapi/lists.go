@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -30,7 +29,7 @@ func serveList(l events.List) handler {
 		}
 
 		var found readmodel.Page
-		err = x.search(isCostlyList(view, &q), func(ctx context.Context) (err error) {
+		err = x.search(searchesTexts(&q), func(ctx context.Context) (err error) {
 			found, err = view.List(ctx, q)
 			return err
 		})
@@ -46,12 +45,8 @@ func serveList(l events.List) handler {
 	}
 }
 
-// isCostlyList reports whether a query costs milliseconds: it searches texts, or it looks up an id that very many entries
-// share.
-func isCostlyList(view *readmodel.View, q *readmodel.ListQuery) bool {
-	searchesTexts := q.ID == "" && q.Search != ""
-	return searchesTexts || view.ManyWithID(q.ID)
-}
+// searchesTexts reports whether a query reads texts, which takes milliseconds.
+func searchesTexts(q *readmodel.ListQuery) bool { return q.ID == "" && q.Search != "" }
 
 // serveCheck serves GET /api/check (httpapi/CONTRACT.md#check).
 func serveCheck(x *exchange) error {
@@ -69,7 +64,7 @@ func serveCheck(x *exchange) error {
 	}
 
 	var found readmodel.CheckResult
-	err = x.search(q.ID == "" || view.ManyWithID(q.ID), func(ctx context.Context) (err error) {
+	err = x.search(q.ID == "", func(ctx context.Context) (err error) {
 		found, err = view.Check(ctx, q)
 		return err
 	})
@@ -106,22 +101,14 @@ func serveBatch(x *exchange) error {
 		return err
 	}
 
-	// All results are of one view, so that one turn and one amount of memory is enough.
+	// All results are of one view, and are sent as one body.
 	size := 0
-	costly := slices.ContainsFunc(batch, func(b batchResult) bool { return view.ManyWithID(b.id) })
-	err = x.search(costly, func(ctx context.Context) (err error) {
-		for i := range batch {
-			b := &batch[i]
-			if b.found, err = view.Check(ctx, readmodel.CheckQuery{ID: b.id}); err != nil {
-				return err
-			}
-
-			size += sizeOfCheck(b.found) + sizeOfEnvelope
+	for i := range batch {
+		b := &batch[i]
+		if b.found, err = view.Check(x.c.Request.Context(), readmodel.CheckQuery{ID: b.id}); err != nil {
+			return err
 		}
-		return nil
-	})
-	if err != nil {
-		return err
+		size += sizeOfCheck(b.found) + sizeOfEnvelope
 	}
 
 	body, err := x.makeBody(size)

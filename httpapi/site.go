@@ -95,7 +95,7 @@ func serveListPage(l events.List) handler {
 		}
 
 		page := site.ListPage{Query: q, AsOf: staleSince(x.asOf)}
-		err = x.search(isCostlyList(view, &q), func(ctx context.Context) (err error) {
+		err = x.search(searchesTexts(&q), func(ctx context.Context) (err error) {
 			page.Found, err = view.List(ctx, q)
 			return err
 		})
@@ -188,13 +188,11 @@ func (x *exchange) sendPage(size int, page site.Content) error {
 	return x.send(body)
 }
 
-// decide makes the verdict, and asks the API's check of the same text. Anything but a single id takes milliseconds, and so
-// does an id that many entries share.
+// decide makes the verdict, and asks the API's check of the same text. Anything but a single id takes milliseconds.
 func decide(x *exchange, asked person, page *site.CheckPage) error {
 	page.API = asked.checkQuery()
 	isSingleID := page.API.ID != "" && (asked.text == "" || asked.id == "")
-	costly := !isSingleID || x.view.ManyWithID(page.API.ID)
-	err := x.search(costly, func(ctx context.Context) (err error) {
+	err := x.search(!isSingleID, func(ctx context.Context) (err error) {
 		page.Verdict, err = verdict.Check(ctx, x.view, asked.text, asked.id)
 		apiAccepts := page.API != (readmodel.CheckQuery{})
 		if err == nil && apiAccepts {

@@ -62,22 +62,6 @@ func (v *View) Entry(l events.List, id string) *Row {
 	return nil
 }
 
-// manyRows is how many rows of a chat id make a lookup as long as a text search.
-const manyRows = 1000
-
-// ManyWithID reports whether so many entries have this chat id that a lookup of it takes as long as a
-// text search.
-func (v *View) ManyWithID(id string) bool {
-	n := 0
-	for range v.chats.find(id) {
-		n++
-		if n == manyRows {
-			return true
-		}
-	}
-	return false
-}
-
 // ListTag returns a tag of the content that the response to q depends on, 32 hexadecimal digits. It
 // is equal wherever that content is equal (httpapi/CONTRACT.md#caching). Of q it depends only on
 // the list and on ByViews.
