@@ -36,14 +36,10 @@ func Core(name string) Keys {
 }
 
 // Cores returns the cores under which a name is found: its own; the core without symbols such as ™, which
-// NFKC would turn into letters; the core without an old tag; and, if a program escaped the name, the core
-// of its meaning.
+// NFKC would turn into letters; and, if a program escaped the name, the core of its meaning.
 func Cores(name string) []Keys {
 	all := []Keys{Core(name)}
 	if bare := keepWordly(name); bare != "" && bare != name {
-		all = append(all, Core(bare))
-	}
-	if bare, isTagged := cutTag(name); isTagged {
 		all = append(all, Core(bare))
 	}
 	if meant := Unescaped(name); meant != name {
@@ -59,19 +55,6 @@ func Unescaped(s string) string {
 		s = plain
 	}
 	return s
-}
-
-// cutTag returns a name without the number of an old tag at its end, #0 or # and four digits, and
-// whether it has one.
-func cutTag(name string) (string, bool) {
-	name = strings.TrimRightFunc(name, func(r rune) bool { return !IsWordly(r) })
-	i := strings.LastIndexByte(name, '#')
-	if i <= 0 {
-		return name, false
-	}
-
-	tag := strings.TrimSpace(name[i+1:])
-	return name[:i], (tag == "0" || len(tag) == 4) && strings.Trim(tag, "0123456789") == ""
 }
 
 // keepWordly returns the letters, numbers and marks of s.
