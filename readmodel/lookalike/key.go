@@ -61,8 +61,8 @@ var latinKeys = sync.OnceValue(func() *[0x180]Keys {
 // anyKeysOf makes the keys of any text.
 func anyKeysOf(visible string) Keys {
 	return Keys{
-		Shape:  dropMarks(casefold.String(skeletonOf(visible))),
-		Folded: dropMarks(skeletonOf(casefold.String(visible))),
+		Shape:  DropMarks(casefold.String(skeletonOf(visible))),
+		Folded: DropMarks(skeletonOf(casefold.String(visible))),
 	}
 }
 
@@ -76,7 +76,7 @@ func joinKey(key string) string {
 		return key
 	}
 
-	joined := smallCapitals().Replace(keepWordly(key))
+	joined := smallCapitals().Replace(KeepWordly(key))
 	if joined == "" {
 		return strings.Join(strings.Fields(key), "")
 	}
@@ -117,8 +117,8 @@ func skeletonOf(s string) string {
 	return norm.NFD.String(b.String())
 }
 
-// dropMarks returns s without marks, and without the strokes that Unicode does not count as marks.
-func dropMarks(s string) string {
+// DropMarks returns s without marks, and without the strokes that Unicode does not count as marks.
+func DropMarks(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < utf8.RuneSelf {
 			return r

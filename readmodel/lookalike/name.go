@@ -26,7 +26,7 @@ func Literal(name string) string {
 func Core(name string) Keys {
 	name = Visible(name)
 
-	if bare := keepWordly(name); bare != "" {
+	if bare := KeepWordly(name); bare != "" {
 		if k := keysOf(bare).Joined(); k.Shape != "" && k.Folded != "" {
 			return k
 		}
@@ -39,7 +39,7 @@ func Core(name string) Keys {
 // NFKC would turn into letters; and, if a program escaped the name, the core of its meaning.
 func Cores(name string) []Keys {
 	all := []Keys{Core(name)}
-	if bare := keepWordly(name); bare != "" && bare != name {
+	if bare := KeepWordly(name); bare != "" && bare != name {
 		all = append(all, Core(bare))
 	}
 	if meant := Unescaped(name); meant != name {
@@ -57,8 +57,8 @@ func Unescaped(s string) string {
 	return s
 }
 
-// keepWordly returns the letters, numbers and marks of s.
-func keepWordly(s string) string {
+// KeepWordly returns the letters, numbers and marks of s.
+func KeepWordly(s string) string {
 	return strings.Map(func(r rune) rune {
 		if IsWordly(r) {
 			return r

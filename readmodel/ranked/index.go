@@ -25,7 +25,7 @@ import (
 
 // format is the version of all that decides about documents: their fields, the analysis and its
 // tables, and the rendering of reasons. An index of another format is rebuilt.
-const format = 7
+const format = 8
 
 // document is an entry as bleve indexes it. Texts are terms, separated by spaces.
 type document struct {

@@ -124,7 +124,6 @@ func TestFinds(t *testing.T) {
 		{"wysylaja", []string{"servers/c"}},
 		{"ukryta", nil},
 		{"pieniedzy", []string{"scammers/b"}},
-		{"mając pieniądze", []string{"scammers/b"}},
 		{"mieć", nil},
 		{"i się na", nil},
 		{"wysyłają linki oszukali wielu drugi akapit oszukują nagroda bzdura", []string{"servers/c"}}, // eight words count
@@ -448,7 +447,7 @@ func TestFormat(t *testing.T) {
 		all = append(all, documentID(row.List(), row.ID()), newDocument(stemmer().Analyzer(), row))
 	}
 	require.NoError(t, json.NewEncoder(h).Encode(all))
-	const want = "7 12201ff2c812460e"
+	const want = "8 12201ff2c812460e"
 	if got := fmt.Sprintf("%d %x", format, h.Sum(nil)[:8]); got != want {
 		t.Errorf("documents are %q, were %q: raise format and write the new value here", got, want)
 	}

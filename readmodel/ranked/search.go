@@ -53,20 +53,12 @@ func (e *Engine) Search(ctx context.Context, v *readmodel.View, q readmodel.Rank
 	return page, readmodel.ErrNoRanking
 }
 
-// queryWords returns the words of a query that count: distinct ones, and weak ones only if there are
-// no others.
+// queryWords returns the first distinct words of a query.
 func queryWords(analyzer *terms.Analyzer, text string) (words []terms.Token) {
-	tokens := analyzer.Tokens(nil, text)
-	hasStrong := slices.ContainsFunc(tokens, func(t terms.Token) bool { return !t.Weak })
-	for _, t := range tokens {
+	for _, t := range analyzer.Tokens(nil, text) {
 		isRepeated := slices.ContainsFunc(words, func(w terms.Token) bool { return w.Folded == t.Folded })
-		if t.Part || isRepeated || t.Weak && hasStrong {
-			continue
-		}
-
-		words = append(words, t)
-		if len(words) == maxWords {
-			break
+		if !t.Part && !isRepeated && len(words) < maxWords {
+			words = append(words, t)
 		}
 	}
 	return words

@@ -14,6 +14,8 @@ import (
 	"github.com/yuin/goldmark/renderer/html"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
+
+	"example.org/registry/readmodel/lookalike"
 )
 
 // rel is the rel of every link: nobody gains by a link in a reason, and no page learns who reads it.
@@ -38,7 +40,7 @@ func (addresses) Parse(parent ast.Node, block text.Reader, _ parser.Context) ast
 	scheme := schemeAtEnd(written)
 	beforeScheme, _ := utf8.DecodeLastRune(written[:len(written)-len(scheme)])
 	afterSlashes, _ := utf8.DecodeRune(line[len("://"):])
-	if scheme == "" || isLetter(beforeScheme) || !isLetter(afterSlashes) {
+	if scheme == "" || lookalike.IsWordly(beforeScheme) || !lookalike.IsWordly(afterSlashes) {
 		return nil
 	}
 
@@ -63,8 +65,6 @@ func schemeAtEnd(b []byte) string {
 	}
 	return ""
 }
-
-func isLetter(r rune) bool { return unicode.In(r, unicode.L, unicode.M, unicode.N) }
 
 // The characters that end an address, and the characters that an address does not end with.
 const (
@@ -195,7 +195,7 @@ func isLinked(address string) bool {
 	case "http", "https":
 		host, hasSlashes := strings.CutPrefix(rest, "//")
 		first, _ := utf8.DecodeRuneInString(host)
-		return hasSlashes && isLetter(first)
+		return hasSlashes && lookalike.IsWordly(first)
 	default:
 		return false
 	}

@@ -6,7 +6,7 @@
 //     token of letters and digits, such as a name with a year, also yields its parts.
 //  2. Folding: NFKC and full case folding, each token by itself, so that its position stays known.
 //  3. Stop words (stop.txt) such as "się" are dropped. "nie" stays: a person who did not pay is not
-//     one who paid. Verbs such as "mieć" stay, but a query that has other words ignores them.
+//     one who paid.
 //  4. A handwritten table (words.txt) gives some words their terms.
 //  5. The lexicon (lexicon.fst) gives other words their lemmas: "sklep" for sklepach. "nie" at the
 //     beginning of a word stays, since it makes the opposite.

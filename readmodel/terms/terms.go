@@ -56,7 +56,7 @@ func New() *Stemmer {
 
 	// Words without marks are found by the forms that have some.
 	for _, form := range slices.Sorted(maps.Keys(s.table)) {
-		if plain := withoutMarks(form); plain != form {
+		if plain := lookalike.DropMarks(form); plain != form {
 			s.marked[plain] = append(s.marked[plain], form)
 		}
 	}
@@ -64,7 +64,7 @@ func New() *Stemmer {
 	for words := range lines(stopFile) {
 		for _, word := range words {
 			s.stop[word] = struct{}{}
-			s.stop[withoutMarks(word)] = struct{}{}
+			s.stop[lookalike.DropMarks(word)] = struct{}{}
 		}
 	}
 	return s
@@ -127,7 +127,6 @@ type Token struct {
 	Plain      string   // the word as written, folded and without diacritics
 	Start, End int      // position in the text, in code points
 	Part       bool     // part of the token before: the letters, or the digits, of a name with both
-	Weak       bool     // says little: a query that has other words ignores it
 	Folded     string   // the word as written, folded
 }
 
@@ -188,8 +187,8 @@ func (a *Analyzer) Tokens(dst []Token, text string) []Token {
 // 0 if there is none. Invisible characters within a token do not end it. Symbols that stand for
 // letters (ⓚ, ㎏, ™) are tokens of their own, so that Sklep™ is found as sklep.
 func measureWord(text string) (size, runes int) {
-	isInWord := isLetter
-	if first, _ := utf8.DecodeRuneInString(text); !isLetter(first) {
+	isInWord := lookalike.IsWordly
+	if first, _ := utf8.DecodeRuneInString(text); !lookalike.IsWordly(first) {
 		isInWord = isLetterSymbol
 	}
 
@@ -208,24 +207,18 @@ func measureWord(text string) (size, runes int) {
 	return size, runes
 }
 
-func isLetter(r rune) bool { return unicode.In(r, unicode.L, unicode.M, unicode.N) }
-
 // isLetterSymbol reports whether r is a symbol that folding makes letters or digits of.
 func isLetterSymbol(r rune) bool { return unicode.Is(unicode.So, r) && fold(string(r)) != "" }
 
 // appendToken appends the token of a word at position start, and its parts.
 func (a *Analyzer) appendToken(dst []Token, word string, start int) []Token {
 	folded := fold(word)
-	plain := withoutMarks(folded)
+	plain := lookalike.DropMarks(folded)
 	if _, isStop := a.stemmer.stop[folded]; isStop || plain == "" { // marks alone are not a word
 		return dst
 	}
 
-	terms := a.Terms(folded)
-	dst = append(dst, Token{
-		Terms: terms, Plain: plain, Start: start, End: start + utf8.RuneCountInString(word),
-		Weak: slices.ContainsFunc(terms, isWeak), Folded: folded,
-	})
+	dst = append(dst, Token{Terms: a.Terms(folded), Plain: plain, Start: start, End: start + utf8.RuneCountInString(word), Folded: folded})
 
 	// The letters and the digits of a word with both are words, too.
 	for rest := word; rest != ""; {
@@ -237,7 +230,7 @@ func (a *Analyzer) appendToken(dst []Token, word string, start int) []Token {
 		end := start + utf8.RuneCountInString(part)
 
 		folded := fold(part)
-		if plain := withoutMarks(folded); end-start > 1 && plain != "" {
+		if plain := lookalike.DropMarks(folded); end-start > 1 && plain != "" {
 			dst = append(dst, Token{Terms: a.Terms(folded), Plain: plain, Start: start, End: end, Part: true, Folded: folded})
 		}
 		start = end
@@ -256,16 +249,11 @@ func measureRun(word string) int {
 	return len(word)
 }
 
-// isWeak reports whether a term is a verb that says little next to other words.
-func isWeak(term string) bool {
-	return term == "mieć" || term == "móc" || term == "chcieć" || term == "musieć"
-}
-
 // termsOf returns the terms of a folded word. If it has marks and is known, it gets the terms of its
 // spelling, else the terms of all words that differ from it in marks alone. If there is no such word,
 // its stem is guessed.
 func (s *Stemmer) termsOf(folded string) (terms []string) {
-	plain := withoutMarks(folded)
+	plain := lookalike.DropMarks(folded)
 	if plain != folded {
 		if terms = s.appendKnown(nil, folded); terms != nil {
 			return terms
@@ -298,41 +286,6 @@ func (s *Stemmer) appendKnown(terms []string, folded string) []string {
 
 // fold returns a word after NFKC and case folding, reduced to letters, marks and digits.
 func fold(word string) string {
-	if !strings.ContainsFunc(word, func(r rune) bool { return r >= utf8.RuneSelf || r >= 'A' && r <= 'Z' }) {
-		return word
-	}
-
-	folded := norm.NFKC.String(casefold.String(norm.NFKC.String(word)))
-	return strings.Map(func(r rune) rune {
-		if isLetter(r) && !lookalike.IsInvisible(r) {
-			return r
-		}
-		return -1
-	}, folded)
-}
-
-// withoutMarks removes the diacritics, also from ł, đ and ø.
-func withoutMarks(s string) string {
-	if isASCII(s) {
-		return s
-	}
-	return strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Mn, r) {
-			return -1
-		}
-
-		switch r { // letters that have no mark of their own
-		case 'ł':
-			return 'l'
-		case 'đ':
-			return 'd'
-		case 'ø':
-			return 'o'
-		}
-		return r
-	}, norm.NFD.String(s))
-}
-
-func isASCII(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
+	folded := casefold.String(norm.NFKC.String(word))
+	return lookalike.KeepWordly(lookalike.Visible(folded))
 }

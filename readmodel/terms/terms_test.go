@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"example.org/registry/readmodel/lookalike"
 )
 
 func analyzer(t testing.TB) *Analyzer {
@@ -49,11 +51,11 @@ func TestPairs(t *testing.T) {
 					for _, term := range a.Terms(one) {
 						all[term] = true
 					}
-					for _, term := range a.Terms(withoutMarks(one)) {
+					for _, term := range a.Terms(lookalike.DropMarks(one)) {
 						allBare[term] = true
 					}
 					for _, other := range forms {
-						for _, asked := range []string{one, withoutMarks(one)} {
+						for _, asked := range []string{one, lookalike.DropMarks(one)} {
 							pairs++
 							if !oneTerm(a.Terms(asked), a.Terms(other)) {
 								t.Errorf("%q is %q, %q is %q", asked, a.Terms(asked), other, a.Terms(other))
@@ -146,22 +148,22 @@ func TestTokens(t *testing.T) {
 		"się i na się":                           nil,
 		"!?… -+*~^:()/\"":                        nil,
 		"😀 🏳️‍🌈":                                 nil,
-		"Nie oddał!":                             {{[]string{"nie"}, "nie", 0, 3, false, false, ""}, {[]string{"oddać"}, "oddal", 4, 9, false, false, ""}},
-		"xX_Kot_Xx":                              {{[]string{"xx"}, "xx", 0, 2, false, false, ""}, {[]string{"kot", "kota"}, "kot", 3, 6, false, false, ""}, {[]string{"xx"}, "xx", 7, 9, false, false, ""}},
-		"żabcia2013":                             {{[]string{"zabcia2013"}, "zabcia2013", 0, 10, false, false, ""}, {[]string{"żabcia"}, "zabcia", 0, 6, true, false, ""}, {[]string{"2013"}, "2013", 6, 10, true, false, ""}},
-		"ﬁrma ＡＢＣ":                               {{[]string{"firma"}, "firma", 0, 4, false, false, ""}, {[]string{"abc"}, "abc", 5, 8, false, false, ""}},
-		"900000000000000000001":                  {{[]string{"900000000000000000001"}, "900000000000000000001", 0, 21, false, false, ""}},
-		"ZŁODZIEJ z\u0301le":                     {{[]string{"złodziej"}, "zlodziej", 0, 8, false, false, ""}, {[]string{"źle"}, "zle", 9, 13, false, false, ""}},
-		"os\u200bzu\u00adst\ufe0f\u200b b\u2060": {{[]string{"oszust"}, "oszust", 0, 8, false, false, ""}, {[]string{"b"}, "b", 11, 12, false, false, ""}},
-		"Ⓚⓐⓜⓘⓛ Sklep™":                           {{[]string{"kamil", "kamila"}, "kamil", 0, 5, false, false, ""}, {[]string{"sklep"}, "sklep", 6, 11, false, false, ""}, {[]string{"tm"}, "tm", 11, 12, false, false, ""}},
-		"1\u0301\u0301":                          {{[]string{"1"}, "1", 0, 3, false, false, ""}},
-		"miał moją forsę":                        {{[]string{"mieć"}, "mial", 0, 4, false, true, ""}, {[]string{"forsa"}, "forse", 10, 15, false, false, ""}},
-		"мошенник":                               {{[]string{"мошенник"}, "мошенник", 0, 8, false, false, ""}},
-		strings.Repeat("a", 1000):                {{[]string{strings.Repeat("a", 1000)}, strings.Repeat("a", 1000), 0, 1000, false, false, ""}},
+		"Nie oddał!":                             {{[]string{"nie"}, "nie", 0, 3, false, ""}, {[]string{"oddać"}, "oddal", 4, 9, false, ""}},
+		"xX_Kot_Xx":                              {{[]string{"xx"}, "xx", 0, 2, false, ""}, {[]string{"kot", "kota"}, "kot", 3, 6, false, ""}, {[]string{"xx"}, "xx", 7, 9, false, ""}},
+		"żabcia2013":                             {{[]string{"zabcia2013"}, "zabcia2013", 0, 10, false, ""}, {[]string{"żabcia"}, "zabcia", 0, 6, true, ""}, {[]string{"2013"}, "2013", 6, 10, true, ""}},
+		"ﬁrma ＡＢＣ":                               {{[]string{"firma"}, "firma", 0, 4, false, ""}, {[]string{"abc"}, "abc", 5, 8, false, ""}},
+		"900000000000000000001":                  {{[]string{"900000000000000000001"}, "900000000000000000001", 0, 21, false, ""}},
+		"ZŁODZIEJ z\u0301le":                     {{[]string{"złodziej"}, "zlodziej", 0, 8, false, ""}, {[]string{"źle"}, "zle", 9, 13, false, ""}},
+		"os\u200bzu\u00adst\ufe0f\u200b b\u2060": {{[]string{"oszust"}, "oszust", 0, 8, false, ""}, {[]string{"b"}, "b", 11, 12, false, ""}},
+		"Ⓚⓐⓜⓘⓛ Sklep™":                           {{[]string{"kamil", "kamila"}, "kamil", 0, 5, false, ""}, {[]string{"sklep"}, "sklep", 6, 11, false, ""}, {[]string{"tm"}, "tm", 11, 12, false, ""}},
+		"1\u0301\u0301":                          {{[]string{"1"}, "1", 0, 3, false, ""}},
+		"miał moją forsę":                        {{[]string{"mieć"}, "mial", 0, 4, false, ""}, {[]string{"forsa"}, "forse", 10, 15, false, ""}},
+		"мошенник":                               {{[]string{"мошенник"}, "мошенник", 0, 8, false, ""}},
+		strings.Repeat("a", 1000):                {{[]string{strings.Repeat("a", 1000)}, strings.Repeat("a", 1000), 0, 1000, false, ""}},
 	} {
 		got := a.Tokens(nil, text)
 		for i := range got {
-			if withoutMarks(got[i].Folded) != got[i].Plain || !slices.Equal(a.Terms(got[i].Folded), got[i].Terms) {
+			if lookalike.DropMarks(got[i].Folded) != got[i].Plain || !slices.Equal(a.Terms(got[i].Folded), got[i].Terms) {
 				t.Errorf("%.40q: folded is %q, of %+v", text, got[i].Folded, got[i])
 			}
 			got[i].Folded = ""
