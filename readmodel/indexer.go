@@ -124,7 +124,7 @@ func (m *Model) makeBlocks() {
 		}
 		begun := time.Now()
 		index := textblock.New(l.blockTexts(ref.block))
-		m.finishBlock(ref, index)
+		m.finishBlock(ref, index, l)
 
 		// l is the list as it was before. While a block has no index, searches read all its rows, so no
 		// pause follows the first index of a block.
@@ -158,27 +158,21 @@ func (m *Model) beginBlock() (ref blockRef, l *list) {
 	if len(x.queue) > 0 {
 		x.queue = x.queue[1:]
 	}
-	m.updateTexts(ref.list, func(t *textBlocks) { t.beginRebuild(ref.block) })
 	return ref, m.View().lists[ref.list]
 }
 
-func (m *Model) finishBlock(ref blockRef, index *textblock.Block) {
+// finishBlock replaces a block of the owner's list and of the same list in a new view, by an index of the
+// rows of before. It publishes that view, and wakes nobody in Await, since the sequence is the same.
+func (m *Model) finishBlock(ref blockRef, index *textblock.Block, before *list) {
 	m.writing.Lock()
 	defer m.writing.Unlock()
 
-	m.updateTexts(ref.list, func(t *textBlocks) { t.finishRebuild(ref.block, index) })
-}
-
-// updateTexts calls f twice: with the blocks of the owner's list, and with the blocks of the same list in
-// a new view. It publishes that view, and wakes nobody in Await, since the sequence is the same. The
-// caller holds m.writing.
-func (m *Model) updateTexts(list int, f func(*textBlocks)) {
-	f(&m.lists[list].texts)
+	m.lists[ref.list].replaceBlock(ref.block, index, before)
 
 	v := *m.View()
-	l := *v.lists[list]
+	l := *v.lists[ref.list]
 	l.texts.blocks = slices.Clone(l.texts.blocks)
-	f(&l.texts)
-	v.lists[list] = &l
+	l.replaceBlock(ref.block, index, before)
+	v.lists[ref.list] = &l
 	m.view.Store(&v)
 }

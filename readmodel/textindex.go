@@ -92,8 +92,6 @@ type textBlock struct {
 	// marked are the slots that have changed since index was begun; each slot with a row is marked if
 	// there is no index.
 	marked marks
-	// later are the slots that have changed since beginRebuild: finishRebuild leaves only these marked.
-	later marks
 }
 
 // marks is a set of slots of a block. Views share the rows.
@@ -128,26 +126,27 @@ func (t *textBlocks) markSlot(slot uint32) {
 	}
 
 	t.blocks[block].marked.add(int(slot) % t.size)
-	t.blocks[block].later.add(int(slot) % t.size)
 }
 
 // copyForView returns a copy for a view.
 func (t *textBlocks) copyForView() textBlocks {
 	for i := range t.blocks {
 		t.blocks[i].marked.shared = true
-		t.blocks[i].later.shared = true
 	}
 	return textBlocks{slices.Clone(t.blocks), t.size}
 }
 
-// beginRebuild starts a set of later changes for a block that is being rebuilt.
-func (t *textBlocks) beginRebuild(block int) { t.blocks[block].later = marks{} }
-
-// finishRebuild replaces a block by an index that was begun with beginRebuild.
-func (t *textBlocks) finishRebuild(block int, index *textblock.Block) {
-	later := t.blocks[block].later
-	later.shared = true // as later and as marked
-	t.blocks[block] = textBlock{index, later, later}
+// replaceBlock replaces a block by an index of the rows that l had before. The slots with other rows now stay
+// marked.
+func (l *list) replaceBlock(block int, index *textblock.Block, before *list) {
+	var changed marks
+	for i := range l.texts.size {
+		slot := uint32(block*l.texts.size + i)
+		if l.rows.get(slot) != before.rows.get(slot) {
+			changed.add(i)
+		}
+	}
+	l.texts.blocks[block] = textBlock{index, changed}
 }
 
 // find returns the slots of the rows that match a query.
