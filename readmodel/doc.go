@@ -2,7 +2,7 @@
 // each event into a Record, once per change. A Model applies records and publishes an immutable View
 // behind an atomic pointer, from which handlers answer. Start with Model.Apply, then View.List.
 //
-// The registry makes eight promises; packages and tests cite them as "promise 4 (readmodel/doc.go)":
+// The registry promises:
 //
 //  1. The read model is a pure function of the greatest state that was read of every subject
 //     (events.Compare). No clock, I/O or map order matters.

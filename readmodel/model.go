@@ -57,8 +57,8 @@ type Loss struct {
 // A record of sequence 0 is known from elsewhere: its subject is lacking in the stream until a message
 // with the state comes.
 //
-// The checkpoint never goes back (promise 3): Apply ignores an older one. In bulk Apply publishes
-// nothing and returns the old view.
+// The checkpoint never goes back: Apply ignores an older one. In bulk Apply publishes nothing and returns
+// the old view.
 func (m *Model) Apply(records []Record, checkpoint uint64) (v *View, lost []Loss) {
 	m.writing.Lock()
 	defer m.writing.Unlock()

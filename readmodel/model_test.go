@@ -396,7 +396,7 @@ func (p *pair) askEntry(t *rapid.T) {
 	}
 }
 
-// TestTwin guards promises 1, 2 and 4: after any events in any batches, redelivered or not,
+// TestTwin: after any events in any batches, redelivered or not,
 // restarted from a store or replayed in any order, every answer is the naive twin's.
 func TestTwin(t *testing.T) {
 	rounds := 1 // times -rapid.checks
@@ -422,7 +422,7 @@ func twinSteps(t *rapid.T) {
 	})
 }
 
-// TestTwinIndexed guards promise 6: TestTwin beside a goroutine that makes blocks of the text index. Names
+// TestTwinIndexed: an exact search never lags. It is TestTwin beside a goroutine that makes blocks of the text index. Names
 // change and entries go while a block stays, and while one is made; a slot gets another entry.
 func TestTwinIndexed(t *testing.T) {
 	t.Parallel()
@@ -618,7 +618,7 @@ func oneTagOneAnswer(t *rapid.T) {
 	}
 }
 
-// TestAwait guards promise 5's exception: only who asks for a sequence waits, until it is there.
+// TestAwait: only a query that asks for a sequence waits, until it is there.
 func TestAwait(t *testing.T) {
 	m := New()
 	got := make(chan uint64)
@@ -643,7 +643,7 @@ func TestAwait(t *testing.T) {
 			t.Errorf("waited for 5, got the view at %d", seq)
 		}
 	}
-	// Promise 3: an older checkpoint changes nothing.
+	// An older checkpoint changes nothing.
 	if v := viewOf(m.Apply(nil, 3)); v.Sequence() != 7 {
 		t.Errorf("the checkpoint went back to %d", v.Sequence())
 	}

@@ -16,8 +16,7 @@ import (
 
 // Renderer turns decoded events into records: Markdown, folded texts, collation key, look-alike
 // keys and JSON. This is the costly part of an event, done once per change. A Renderer holds
-// buffers and a collator, so one goroutine at a time may use it. Its results depend only on its
-// arguments (promise 1).
+// buffers and a collator, so one goroutine at a time may use it. Its results depend only on its arguments.
 type Renderer struct {
 	reasons *reason.Renderer
 	polish  *collate.Collator // ignores case

@@ -11,7 +11,7 @@ import (
 
 // The text index of a list is a part of its view: a block for every 16,384 slots. A change marks its
 // slot in the block, and a search reads the marked rows themselves. So a search never misses a change,
-// and needs no block (promise 6). A goroutine of the model rebuilds blocks with many marked slots
+// and needs no block. A goroutine of the model rebuilds blocks with many marked slots
 // (indexer.go).
 
 // textQuery asks for the rows that have a text which contains a needle.

@@ -9,8 +9,7 @@ import (
 )
 
 // View is one state of the whole read model. It never changes: any number of goroutines may read it
-// at any time, and everything read from one View is consistent (promise 2). List, Check and Who answer
-// from it.
+// at any time, and everything read from one View belongs together. List, Check and Who answer from it.
 type View struct{ state }
 
 // Sequence returns the checkpoint of the view.
