@@ -16,6 +16,7 @@ func TestDelistedLeavesTheHeap(t *testing.T) {
 	m, r := New(), NewRenderer()
 	defer m.Close()
 	m.indexer.limit, m.indexer.forget = 0, time.Millisecond // each change is indexed
+	m.indexer.timer.Reset(time.Millisecond)
 	seq := uint64(0)
 	apply := func(data ...events.Data) {
 		for _, d := range data {

@@ -5,21 +5,19 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"example.org/registry/readmodel/textblock"
 )
 
 // indexer decides when a block of the text index is rebuilt. A goroutine makes the block in 50 ms and
 // puts the block into the newest view, so Apply waits for no block. The goroutine ends when no block is
 // due. Model.writing guards all fields.
 type indexer struct {
-	limit  int           // number of marked slots that searches may read
+	limit  int           // number of fresh slots that searches may read
 	forget time.Duration // a text that is gone leaves its block about so much later
 
 	running bool            // a goroutine makes blocks
 	tasks   sync.WaitGroup  // that goroutine
 	queue   []blockRef      // blocks that may have a text to forget
-	timer   *time.Timer     // fills queue; nil if nothing has been marked since
+	timer   *time.Timer     // fills queue; nil if no view has been published since
 	ctx     context.Context // ends the goroutine
 	end     context.CancelFunc
 }
@@ -50,32 +48,37 @@ func (m *Model) Close() {
 	x.tasks.Wait()
 }
 
-// startIndexing starts makeBlocks if a block is due, and the timer of forgetTexts if a slot is marked,
-// unless they run already. The caller holds m.writing.
+// startIndexing starts makeBlocks if a block is due, and the timer of forgetTexts, unless they run already.
+// The caller holds m.writing.
 func (m *Model) startIndexing() {
 	x := &m.indexer
 	if x.ctx.Err() != nil {
 		return
 	}
 
-	next, marked := m.nextBlock()
-	if marked > 0 && x.timer == nil {
+	if x.timer == nil {
 		x.timer = time.AfterFunc(x.forget, m.forgetTexts)
 	}
-	if next != nil && !x.running {
+	if m.nextBlock() != nil && !x.running {
 		x.running = true
 		x.tasks.Go(m.makeBlocks)
 	}
 }
 
-// nextBlock returns the block to be made next, or nil if none is due, and the number of marked slots.
-func (m *Model) nextBlock() (next *blockRef, marked int) {
+// nextBlock returns the block to be made next, or nil if none is due.
+func (m *Model) nextBlock() *blockRef {
+	// Texts to forget come first.
+	if len(m.indexer.queue) > 0 {
+		return &m.indexer.queue[0]
+	}
+
 	var worst blockRef
 	most := 0
+	fresh := 0
 	for list, l := range m.lists {
 		for block := range l.texts.blocks {
-			n := l.texts.blocks[block].marked.count
-			marked += n
+			n := len(l.texts.blocks[block].fresh)
+			fresh += n
 			if n > most {
 				most = n
 				worst = blockRef{list, block}
@@ -83,18 +86,13 @@ func (m *Model) nextBlock() (next *blockRef, marked int) {
 		}
 	}
 
-	// Texts to forget come first.
-	if len(m.indexer.queue) > 0 {
-		return &m.indexer.queue[0], marked
+	if fresh > m.indexer.limit {
+		return &worst
 	}
-	if marked > m.indexer.limit {
-		return &worst, marked
-	}
-	return nil, marked
+	return nil
 }
 
-// forgetTexts queues every block with a marked slot, since the index of such a block may hold the text of
-// an entry that is gone. A new index holds current texts only.
+// forgetTexts queues every block with a row that is gone. A new block has current rows only.
 func (m *Model) forgetTexts() {
 	m.writing.Lock()
 	defer m.writing.Unlock()
@@ -104,7 +102,8 @@ func (m *Model) forgetTexts() {
 	x.queue = nil
 	for list, l := range m.lists {
 		for block := range l.texts.blocks {
-			if l.texts.blocks[block].marked.count > 0 {
+			isGone := func(r *Row) bool { return !l.hasRow(r) }
+			if slices.ContainsFunc(l.texts.blocks[block].rows, isGone) {
 				x.queue = append(x.queue, blockRef{list, block})
 			}
 		}
@@ -123,8 +122,7 @@ func (m *Model) makeBlocks() {
 			return
 		}
 		begun := time.Now()
-		index := textblock.New(l.blockTexts(ref.block))
-		m.finishBlock(ref, index, l)
+		m.finishBlock(ref, l.newTextBlock(ref.block), l)
 
 		// l is the list as it was before. While a block has no index, searches read all its rows, so no
 		// pause follows the first index of a block.
@@ -148,7 +146,7 @@ func (m *Model) beginBlock() (ref blockRef, l *list) {
 	defer m.writing.Unlock()
 
 	x := &m.indexer
-	next, _ := m.nextBlock()
+	next := m.nextBlock()
 	if next == nil || x.ctx.Err() != nil || m.bulk {
 		x.running = false
 		return ref, nil
@@ -161,18 +159,18 @@ func (m *Model) beginBlock() (ref blockRef, l *list) {
 	return ref, m.View().lists[ref.list]
 }
 
-// finishBlock replaces a block of the owner's list and of the same list in a new view, by an index of the
-// rows of before. It publishes that view, and wakes nobody in Await, since the sequence is the same.
-func (m *Model) finishBlock(ref blockRef, index *textblock.Block, before *list) {
+// finishBlock replaces a block of the owner's list, and of the same list in a new view, by one made of
+// before. It publishes that view, and wakes nobody in Await, since the sequence is the same.
+func (m *Model) finishBlock(ref blockRef, made textBlock, before *list) {
 	m.writing.Lock()
 	defer m.writing.Unlock()
 
-	m.lists[ref.list].replaceBlock(ref.block, index, before)
+	m.lists[ref.list].replaceBlock(ref.block, made, before)
 
 	v := *m.View()
 	l := *v.lists[ref.list]
-	l.texts.blocks = slices.Clone(l.texts.blocks)
-	l.replaceBlock(ref.block, index, before)
+	l.texts = l.texts.copyForView()
+	l.replaceBlock(ref.block, made, before)
 	v.lists[ref.list] = &l
 	m.view.Store(&v)
 }

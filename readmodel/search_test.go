@@ -28,16 +28,16 @@ func TestIndexFollows(t *testing.T) {
 		}
 		m.Apply(records, seq)
 	}
-	indexed := func(version, want, wantMarked int) {
+	indexed := func(version, want, wantFresh int) {
 		t.Helper()
 		m.indexer.tasks.Wait()
-		marked := 0
+		fresh := 0
 		for _, b := range m.View().lists[0].texts.blocks {
-			marked += b.marked.count
+			fresh += len(b.fresh)
 		}
 		p, err := m.View().List(t.Context(), ListQuery{List: events.Scammers, Search: fmt.Sprintf("wersja %d oszust", version), Limit: 1})
-		if err != nil || p.Total != want || marked != wantMarked {
-			t.Errorf("version %d: %d rows, %d of them marked, %v; want %d and %d", version, p.Total, marked, err, want, wantMarked)
+		if err != nil || p.Total != want || fresh != wantFresh {
+			t.Errorf("version %d: %d rows, %d fresh, %v; want %d and %d", version, p.Total, fresh, err, want, wantFresh)
 		}
 	}
 	apply(1, 0, 2000)

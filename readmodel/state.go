@@ -155,7 +155,6 @@ func (s *state) setEntry(r *Record) {
 	// Unlink first: link takes the slot that unlink has freed, so an entry that stays shown keeps its slot.
 	s.unlink(l, old)
 	s.link(l, updated)
-	l.markText(old.row, updated.row)
 	l.putEntry(r.Subject.ID, updated)
 }
 
@@ -179,6 +178,7 @@ func (s *state) link(l *list, e entry) {
 	l.rows.set(r.slot, r)
 	l.filters.set(r.slot, r.filter)
 	l.views.set(r.slot, e.total.views)
+	l.texts.addFresh(r.slot)
 
 	// In every order, counted and digested.
 	for o, t := range l.orders {
@@ -220,27 +220,6 @@ func (s *state) unlink(l *list, e entry) {
 	l.rows.set(r.slot, nil)
 	l.filters.set(r.slot, 0)
 	l.slots.giveBack(r.slot)
-}
-
-// markText marks the slots of the old and the updated row of an entry: searches then read the rows in
-// these slots, and do not trust the text index there. It marks nothing if slot and texts are the
-// same. The old row has been unlinked before, and the updated row linked.
-func (l *list) markText(old, updated *Row) {
-	wasShown := old != nil && old.isShown()
-	isShown := updated.isShown()
-	if wasShown && isShown {
-		hasSameTexts := old.text == updated.text && old.keys == updated.keys
-		if hasSameTexts && old.slot == updated.slot {
-			return
-		}
-	}
-
-	if wasShown {
-		l.texts.markSlot(old.slot)
-	}
-	if isShown {
-		l.texts.markSlot(updated.slot)
-	}
 }
 
 // setTotal sets the view total of an entry, which need not be listed.

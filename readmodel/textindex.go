@@ -9,9 +9,10 @@ import (
 	"example.org/registry/readmodel/textblock"
 )
 
-// The text index of a list is a part of its view: a block for every 16,384 slots. A change marks its
-// slot in the block, and a search reads the marked rows themselves. So a search never misses a change,
-// and needs no block. A goroutine of the model rebuilds blocks with many marked slots
+// The text index of a list is a part of its view: a block for every 16,384 slots. A block has an index of
+// the rows that were in its slots, and the fresh slots, which have got a row since. A search reads the rows
+// in fresh slots themselves, and takes a row from the index only if the list still has it. So a search never
+// misses a change, and needs no index. A goroutine of the model makes a new index where many slots are fresh
 // (indexer.go).
 
 // textQuery asks for the rows that have a text which contains a needle.
@@ -46,23 +47,38 @@ func (q *textQuery) matchesRow(r *Row) bool {
 func (l *list) findText(ctx context.Context, needle string) (bitset, error) {
 	found := make(bitset, len(l.rows.chunks)*chunkLen/64)
 	query := []textQuery{{allText, needle}}
-	err := l.eachMatch(ctx, query, func(slot uint32) { found[slot/64] |= 1 << (slot % 64) })
+	err := l.eachMatch(ctx, query, func(r *Row) { found[r.slot/64] |= 1 << (r.slot % 64) })
 	return found, err
 }
 
-// eachMatch calls f with the slots of exactly the rows that match a query. The only error is ctx's.
-func (l *list) eachMatch(ctx context.Context, queries []textQuery, f func(slot uint32)) error {
+// eachMatch calls f with exactly the rows that match a query. The only error is ctx's.
+func (l *list) eachMatch(ctx context.Context, queries []textQuery, f func(*Row)) error {
 	for i := range l.texts.blocks {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 
-		first := i * l.texts.size
-		found := l.texts.blocks[i].find(queries, func(slot int) *Row { return l.rows.get(uint32(first + slot)) })
-		found.Each(func(slot int) { f(uint32(first + slot)) })
+		b := &l.texts.blocks[i]
+		for _, slot := range b.fresh {
+			if r := l.rows.get(slot); r != nil && matchesAny(queries, r) {
+				f(r)
+			}
+		}
+		b.eachIndexed(queries, func(r *Row) {
+			if l.hasRow(r) {
+				f(r)
+			}
+		})
 	}
 	return nil
 }
+
+func matchesAny(queries []textQuery, r *Row) bool {
+	return slices.ContainsFunc(queries, func(q textQuery) bool { return q.matchesRow(r) })
+}
+
+// hasRow reports whether the list shows exactly this row.
+func (l *list) hasRow(r *Row) bool { return l.rows.get(r.slot) == r }
 
 // bitset is a set of slots of a list, a bit for each.
 type bitset []uint64
@@ -86,117 +102,76 @@ type textBlocks struct {
 	size   int // slots of a block
 }
 
-// textBlock is the index of some consecutive slots.
+// textBlock is for some consecutive slots. Views share the slices.
 type textBlock struct {
 	index *textblock.Block // nil if there is none yet
-	// marked are the slots that have changed since index was begun; each slot with a row is marked if
-	// there is no index.
-	marked marks
-}
-
-// marks is a set of slots of a block. Views share the rows.
-type marks struct {
-	rows   *textblock.Rows // nil if there are none
-	count  int
-	shared bool // with a view
-}
-
-func (m *marks) add(slot int) {
-	if m.rows == nil {
-		m.rows = &textblock.Rows{}
-	} else if m.rows.Has(slot) {
-		return
-	} else if m.shared {
-		own := *m.rows
-		m.rows = &own
-	}
-
-	m.shared = false
-	m.rows.Add(slot)
-	m.count++
+	rows  []*Row           // that the index was made of
+	fresh []uint32         // slots; the owner appends to it
 }
 
 func newTextBlocks() textBlocks { return textBlocks{size: textblock.Len} }
 
-// markSlot marks a slot whose row has changed: searches read the row and do not ask the index.
-func (t *textBlocks) markSlot(slot uint32) {
-	block := int(slot) / t.size
-	for block >= len(t.blocks) {
+// addFresh adds a slot that has got a row.
+func (t *textBlocks) addFresh(slot uint32) {
+	n := int(slot) / t.size
+	for n >= len(t.blocks) {
 		t.blocks = append(t.blocks, textBlock{})
 	}
-
-	t.blocks[block].marked.add(int(slot) % t.size)
+	t.blocks[n].fresh = append(t.blocks[n].fresh, slot)
 }
 
 // copyForView returns a copy for a view.
-func (t *textBlocks) copyForView() textBlocks {
-	for i := range t.blocks {
-		t.blocks[i].marked.shared = true
-	}
-	return textBlocks{slices.Clone(t.blocks), t.size}
-}
+func (t *textBlocks) copyForView() textBlocks { return textBlocks{slices.Clone(t.blocks), t.size} }
 
-// replaceBlock replaces a block by an index of the rows that l had before. The slots with other rows now stay
-// marked.
-func (l *list) replaceBlock(block int, index *textblock.Block, before *list) {
-	var changed marks
+// newTextBlock makes block n of the list's rows.
+func (l *list) newTextBlock(n int) textBlock {
+	var b textBlock
+	var texts []textblock.Text
 	for i := range l.texts.size {
-		slot := uint32(block*l.texts.size + i)
-		if l.rows.get(slot) != before.rows.get(slot) {
-			changed.add(i)
-		}
-	}
-	l.texts.blocks[block] = textBlock{index, changed}
-}
-
-// find returns the slots of the rows that match a query.
-func (b *textBlock) find(queries []textQuery, rowAt func(slot int) *Row) *textblock.Rows {
-	isMatch := func(slot int) bool {
-		r := rowAt(slot)
-		return r != nil && slices.ContainsFunc(queries, func(q textQuery) bool { return q.matchesRow(r) })
-	}
-
-	// Ask the index.
-	found := &textblock.Rows{}
-	if b.index != nil {
-		for _, q := range queries {
-			switch q.part {
-			case keyText:
-				b.index.Keys(q.needle, found)
-			case nameText:
-				b.index.Names(q.needle, found)
-			default:
-				b.index.All(q.needle, isMatch, found)
-			}
-		}
-	}
-
-	// The index may be wrong about marked slots, which have changed since: read the rows in these slots.
-	if b.marked.rows != nil {
-		found.AndNot(b.marked.rows)
-		b.marked.rows.Each(func(slot int) {
-			if isMatch(slot) {
-				found.Add(slot)
-			}
-		})
-	}
-	return found
-}
-
-// blockTexts returns the texts of a block's slots.
-func (l *list) blockTexts(block int) []textblock.Text {
-	texts := make([]textblock.Text, l.texts.size)
-	for i := range texts {
-		r := l.rows.get(uint32(block*l.texts.size + i))
+		r := l.rows.get(uint32(n*l.texts.size + i))
 		if r == nil {
 			continue
 		}
 
 		reason := r.text[len(r.names)+1:] // r.text is r.names, a newline and the reason
-		texts[i] = textblock.Text{Name: r.folded, ChatID: r.foldedChat(), Reason: reason, Keys: r.keys.Shape}
+		text := textblock.Text{Name: r.folded, ChatID: r.foldedChat(), Reason: reason, Keys: r.keys.Shape}
 		if r.keys.Folded != r.keys.Shape {
-			texts[i].Keys += "\n" + r.keys.Folded
+			text.Keys += "\n" + r.keys.Folded
+		}
+		b.rows = append(b.rows, r)
+		texts = append(texts, text)
+	}
+	b.index = textblock.New(texts)
+	return b
+}
+
+// replaceBlock replaces block n by one that newTextBlock has made of the rows of before. Slots with other
+// rows stay fresh.
+func (l *list) replaceBlock(n int, made textBlock, before *list) {
+	for _, slot := range l.texts.blocks[n].fresh {
+		if l.rows.get(slot) != before.rows.get(slot) {
+			made.fresh = append(made.fresh, slot)
 		}
 	}
-	return texts
+	l.texts.blocks[n] = made
+}
+
+// eachIndexed calls f with the rows of the index that match a query.
+func (b *textBlock) eachIndexed(queries []textQuery, f func(*Row)) {
+	if b.index == nil {
+		return
+	}
+
+	found := &textblock.Rows{}
+	for _, q := range queries {
+		switch q.part {
+		case keyText:
+			b.index.Keys(q.needle, found)
+		case nameText:
+			b.index.Names(q.needle, found)
+		default:
+			b.index.All(q.needle, func(i int) bool { return q.matchesRow(b.rows[i]) }, found)
+		}
+	}
+	found.Each(func(i int) { f(b.rows[i]) })
 }

@@ -43,9 +43,9 @@ func (c *column) find(piece []byte, f func(n int)) {
 			return
 		}
 
-		inside := uint32(pos + i + len(piece) - 1) // of the text, also if piece begins with a line feed
-		if len(piece) > 1 && piece[len(piece)-1] == '\n' {
-			inside--
+		inside := uint32(pos + i) // of the text
+		if piece[0] == '\n' {
+			inside++
 		}
 
 		// Which text is it? The next one is seldom far away.

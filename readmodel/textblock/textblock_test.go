@@ -1,7 +1,6 @@
 package textblock
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -99,19 +98,4 @@ func compare(t *testing.T, b *Block, texts []Text, needle string) {
 func count(s Rows) (n int) {
 	s.Each(func(int) { n++ })
 	return n
-}
-
-// TestParts: a block of long texts is divided, and finds the same.
-func TestParts(t *testing.T) {
-	var texts []Text
-	for i := range 7 {
-		texts = append(texts, Text{fmt.Sprint("name", i), fmt.Sprint(i), strings.Repeat("some words ", 300_000) + fmt.Sprint("end", i), "key"})
-	}
-	b := New(texts)
-	if len(b.parts) != 4 {
-		t.Errorf("%d parts, want 4", len(b.parts))
-	}
-	for _, needle := range []string{"name", "name6", "5", "end", "end3", "words some", "words end4", "nothing here"} {
-		compare(t, b, texts, needle)
-	}
 }
