@@ -78,33 +78,29 @@ func (v *View) List(ctx context.Context, q ListQuery) (p Page, err error) {
 
 	l := v.list(q.List)
 
-	// Count the rows that match, whatever their filters.
-	counts := &l.counts
+	// Find the rows, whatever their filters.
+	var found bitset // nil: all rows
 	if q.ID != "" {
-		var rows []*Row
+		found = l.newBitset()
 		for r := range v.chats.find(q.ID) {
 			if r.List() == q.List {
-				rows = append(rows, r)
+				found.add(r.slot)
 			}
 		}
-		counts = countFilters(rows)
-		p.Rows = l.sortedPage(rows, &q)
-	}
-
-	var found bitset // nil: all rows
-	if q.ID == "" && q.Search != "" {
+	} else if q.Search != "" {
 		if found, err = l.findText(ctx, fold(q.Search)); err != nil {
 			return p, err
 		}
-		counts = l.countMatches(found)
 	}
 
-	// Take the page that passes the filters.
+	// Count them, and take the page of those that pass the filters.
+	counts := &l.counts
+	if found != nil {
+		counts = l.countMatches(found)
+	}
 	p.Totals = counts.countTotals(q.Proofs)
 	p.Total = p.Totals[q.Status]
-	if q.ID == "" {
-		p.Rows = l.page(found, p.Total, &q)
-	}
+	p.Rows = l.page(found, p.Total, &q)
 	p.HasMore = q.Skip+len(p.Rows) < p.Total
 	return p, nil
 }
@@ -126,14 +122,6 @@ func (c *filterCounts) countTotals(p Proofs) (t Totals) {
 		t[StatusAll] += int(n)
 	}
 	return t
-}
-
-func countFilters(rows []*Row) *filterCounts {
-	var c filterCounts
-	for _, r := range rows {
-		c[r.filter]++
-	}
-	return &c
 }
 
 // countMatches counts the rows in found.
@@ -213,13 +201,9 @@ func (l *list) sortedPage(rows []*Row, q *ListQuery) []*Row {
 		}
 	}
 
-	isLess := isLessByID
-	if o == byName {
-		isLess = isLessByName
-	}
 	// No two items are equal, since their entry ids differ.
 	slices.SortFunc(items, func(a, b item) int {
-		if isLess(a, b) != descending {
+		if l.orders[o].Less(a, b) != descending {
 			return -1
 		}
 		return 1

@@ -45,9 +45,9 @@ func (q *textQuery) matchesRow(r *Row) bool {
 // findText returns the slots of all rows whose text contains the needle, and no other slots. The only
 // error is ctx's. Results are not cached: a search takes milliseconds, and response bodies are cached.
 func (l *list) findText(ctx context.Context, needle string) (bitset, error) {
-	found := make(bitset, len(l.rows.chunks)*chunkLen/64)
+	found := l.newBitset()
 	query := []textQuery{{allText, needle}}
-	err := l.eachMatch(ctx, query, func(r *Row) { found[r.slot/64] |= 1 << (r.slot % 64) })
+	err := l.eachMatch(ctx, query, func(r *Row) { found.add(r.slot) })
 	return found, err
 }
 
@@ -83,9 +83,11 @@ func (l *list) hasRow(r *Row) bool { return l.rows.get(r.slot) == r }
 // bitset is a set of slots of a list, a bit for each.
 type bitset []uint64
 
-func (b bitset) has(slot uint32) bool {
-	return int(slot/64) < len(b) && b[slot/64]>>(slot%64)&1 != 0
-}
+// newBitset returns an empty set with room for every slot.
+func (l *list) newBitset() bitset { return make(bitset, len(l.rows.chunks)*chunkLen/64) }
+
+func (b bitset) add(slot uint32)      { b[slot/64] |= 1 << (slot % 64) }
+func (b bitset) has(slot uint32) bool { return b[slot/64]>>(slot%64)&1 != 0 }
 
 // each calls f with the slots in ascending order.
 func (b bitset) each(f func(slot uint32)) {

@@ -9,7 +9,7 @@
 //  2. The text of a link is its address.
 //  3. The HTML has only the elements p, br, hr, h1 to h6, ul, ol (start), li, blockquote, pre, code,
 //     strong, em, del and a (href, rel), and only http, https and mailto addresses.
-//  4. Time is bounded, and so is the HTML (MaxHTML).
+//  4. Time is bounded, and so is the HTML.
 //
 // Files: reason.go, markdown.go (goldmark's configuration), links.go, plain.go (marks on a letter).
 package reason
@@ -23,8 +23,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/yuin/goldmark"
-
-	"example.org/registry/events"
 )
 
 // The bounds of the HTML of a reason. They count input and output, never time, so that replicas
@@ -36,13 +34,7 @@ const (
 	// maxMarkers is how many markers of emphasis and links a reason may have. For each, goldmark may read
 	// all before it.
 	maxMarkers = 3000
-
-	// escapedByte is how many bytes a byte of a reason that is shown as it is may take: &amp;
-	escapedByte = 5
 )
-
-// MaxHTML bounds the HTML of any reason in bytes.
-const MaxHTML = escapedByte*events.MaxReason + frameHTML
 
 // Renderer renders reasons. One goroutine at a time may use it.
 type Renderer struct {

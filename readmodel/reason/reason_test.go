@@ -296,13 +296,16 @@ func anchors(out string) (all []anchor) {
 	return all
 }
 
+// maxHTML bounds the HTML of any reason in bytes: of one that is shown as it is, &amp; for each byte.
+const maxHTML = len("&amp;")*events.MaxReason + frameHTML
+
 // TestBoundOfHTML renders what grows most.
 func TestBoundOfHTML(t *testing.T) {
 	r := NewRenderer()
 	for _, s := range []string{"http://a.b ", `"`, "[\"](http://a.b/&&&&) ", "http://a.b/&&&&&&&&&&&&&&&&&&&&&& ", "- a\n", "**a** "} {
 		out := r.HTML(strings.Repeat(s, events.MaxReason/len(s)))
-		if n := len(out); n > MaxHTML {
-			t.Errorf("%q: %d bytes of HTML, at most %d", s, n, MaxHTML)
+		if n := len(out); n > maxHTML {
+			t.Errorf("%q: %d bytes of HTML, at most %d", s, n, maxHTML)
 		}
 	}
 	if out := r.HTML(strings.Repeat("http://a.b ", events.MaxReason/11)); strings.Contains(out, "<a") {
