@@ -114,7 +114,8 @@ func (l *list) findBest(ctx context.Context, queries []textQuery, rank func(*Row
 	}
 
 	var ranks [noRank][]*Row
-	err := l.eachMatch(ctx, queries, func(row *Row) {
+	err := l.eachMatch(ctx, queries, func(slot uint32) {
+		row := l.rows.get(slot)
 		if n := rank(row); n != noRank {
 			ranks[n] = keepNewest(ranks[n], row)
 		}

@@ -102,7 +102,7 @@ func (m *Model) forgetTexts() {
 	x.queue = nil
 	for list, l := range m.lists {
 		for block := range l.texts.blocks {
-			isGone := func(r *Row) bool { return !l.hasRow(r) }
+			isGone := func(r *Row) bool { return r != nil && l.rows.get(r.slot) != r }
 			if slices.ContainsFunc(l.texts.blocks[block].rows, isGone) {
 				x.queue = append(x.queue, blockRef{list, block})
 			}

@@ -470,7 +470,7 @@ func (p *pair) waitForIndex(*rapid.T) { p.model.indexer.tasks.Wait() }
 func (p *pair) lagging() (n int) {
 	for _, l := range p.model.View().lists {
 		for _, b := range l.texts.blocks {
-			isGone := func(r *Row) bool { return !l.hasRow(r) }
+			isGone := func(r *Row) bool { return r != nil && l.rows.get(r.slot) != r }
 			if b.index != nil && (len(b.fresh) > 0 || slices.ContainsFunc(b.rows, isGone)) {
 				n++
 			}

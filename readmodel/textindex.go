@@ -47,38 +47,39 @@ func (q *textQuery) matchesRow(r *Row) bool {
 func (l *list) findText(ctx context.Context, needle string) (bitset, error) {
 	found := l.newBitset()
 	query := []textQuery{{allText, needle}}
-	err := l.eachMatch(ctx, query, func(r *Row) { found.add(r.slot) })
+	err := l.eachMatch(ctx, query, found.add)
 	return found, err
 }
 
-// eachMatch calls f with exactly the rows that match a query. The only error is ctx's.
-func (l *list) eachMatch(ctx context.Context, queries []textQuery, f func(*Row)) error {
-	for i := range l.texts.blocks {
+// eachMatch calls f with the slots of exactly the rows that match a query. The only error is ctx's.
+func (l *list) eachMatch(ctx context.Context, queries []textQuery, f func(slot uint32)) error {
+	for n := range l.texts.blocks {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 
-		b := &l.texts.blocks[i]
+		b := &l.texts.blocks[n]
 		for _, slot := range b.fresh {
-			if r := l.rows.get(slot); r != nil && matchesAny(queries, r) {
-				f(r)
+			if matchesAny(queries, l.rows.get(slot)) {
+				f(slot)
 			}
 		}
-		b.eachIndexed(queries, func(r *Row) {
-			if l.hasRow(r) {
-				f(r)
+
+		first := n * l.texts.size
+		b.findIndexed(queries).Each(func(i int) {
+			slot := uint32(first + i)
+			if l.rows.get(slot) == b.rows[i] {
+				f(slot)
 			}
 		})
 	}
 	return nil
 }
 
+// matchesAny reports whether there is a row, and it matches a query.
 func matchesAny(queries []textQuery, r *Row) bool {
-	return slices.ContainsFunc(queries, func(q textQuery) bool { return q.matchesRow(r) })
+	return r != nil && slices.ContainsFunc(queries, func(q textQuery) bool { return q.matchesRow(r) })
 }
-
-// hasRow reports whether the list shows exactly this row.
-func (l *list) hasRow(r *Row) bool { return l.rows.get(r.slot) == r }
 
 // bitset is a set of slots of a list, a bit for each.
 type bitset []uint64
@@ -107,7 +108,7 @@ type textBlocks struct {
 // textBlock is for some consecutive slots. Views share the slices.
 type textBlock struct {
 	index *textblock.Block // nil if there is none yet
-	rows  []*Row           // that the index was made of
+	rows  []*Row           // that the index was made of, by slot; nil where there was none
 	fresh []uint32         // slots; the owner appends to it
 }
 
@@ -127,24 +128,22 @@ func (t *textBlocks) copyForView() textBlocks { return textBlocks{slices.Clone(t
 
 // newTextBlock makes block n of the list's rows.
 func (l *list) newTextBlock(n int) textBlock {
-	var b textBlock
-	var texts []textblock.Text
-	for i := range l.texts.size {
+	rows := make([]*Row, l.texts.size)
+	texts := make([]textblock.Text, l.texts.size)
+	for i := range rows {
 		r := l.rows.get(uint32(n*l.texts.size + i))
 		if r == nil {
 			continue
 		}
 
+		rows[i] = r
 		reason := r.text[len(r.names)+1:] // r.text is r.names, a newline and the reason
-		text := textblock.Text{Name: r.folded, ChatID: r.foldedChat(), Reason: reason, Keys: r.keys.Shape}
+		texts[i] = textblock.Text{Name: r.folded, ChatID: r.foldedChat(), Reason: reason, Keys: r.keys.Shape}
 		if r.keys.Folded != r.keys.Shape {
-			text.Keys += "\n" + r.keys.Folded
+			texts[i].Keys += "\n" + r.keys.Folded
 		}
-		b.rows = append(b.rows, r)
-		texts = append(texts, text)
 	}
-	b.index = textblock.New(texts)
-	return b
+	return textBlock{index: textblock.New(texts), rows: rows}
 }
 
 // replaceBlock replaces block n by one that newTextBlock has made of the rows of before. Slots with other
@@ -158,13 +157,13 @@ func (l *list) replaceBlock(n int, made textBlock, before *list) {
 	l.texts.blocks[n] = made
 }
 
-// eachIndexed calls f with the rows of the index that match a query.
-func (b *textBlock) eachIndexed(queries []textQuery, f func(*Row)) {
+// findIndexed returns the slots of the block that had a row which matches a query.
+func (b *textBlock) findIndexed(queries []textQuery) *textblock.Rows {
+	found := &textblock.Rows{}
 	if b.index == nil {
-		return
+		return found
 	}
 
-	found := &textblock.Rows{}
 	for _, q := range queries {
 		switch q.part {
 		case keyText:
@@ -172,8 +171,8 @@ func (b *textBlock) eachIndexed(queries []textQuery, f func(*Row)) {
 		case nameText:
 			b.index.Names(q.needle, found)
 		default:
-			b.index.All(q.needle, func(i int) bool { return q.matchesRow(b.rows[i]) }, found)
+			b.index.All(q.needle, func(i int) bool { return matchesAny(queries, b.rows[i]) }, found)
 		}
 	}
-	found.Each(func(i int) { f(b.rows[i]) })
+	return found
 }
