@@ -40,6 +40,10 @@ const (
 	eraseAfter = 20 * time.Hour
 	// gather is how long changes gather before they are indexed together, as one segment.
 	gather = 400 * time.Millisecond
+	// burst is how many sequences a model gains during gather while it is being filled.
+	burst = 1000
+	// maxGathers bounds how long the index waits for the end of a burst, in times of gather: a minute.
+	maxGathers = 150
 	// pollEvery is the longest time between two looks at the model and at the age of the index.
 	pollEvery = time.Second
 	// retryAfter is how long an engine waits after a failure.
@@ -127,7 +131,7 @@ func (e *Engine) updateIndex(ctx context.Context, m *readmodel.Model, x *index) 
 	defer func() {
 		if err == nil {
 			awaitChange(ctx, m, v)
-			pause.For(ctx, cmp.Or(e.gather, gather))
+			e.awaitEndOfBurst(ctx, m)
 		}
 	}()
 	if v.Epoch() == "" {
@@ -172,6 +176,18 @@ func awaitChange(ctx context.Context, m *readmodel.Model, v *readmodel.View) {
 	ctx, cancel := context.WithTimeout(ctx, pollEvery)
 	defer cancel()
 	_, _ = m.Await(ctx, v.Sequence()+1) // the error is ctx's
+}
+
+// awaitEndOfBurst lets changes gather, and waits while very many arrive: indexing costs more than all
+// else that an import does, so the import goes first.
+func (e *Engine) awaitEndOfBurst(ctx context.Context, m *readmodel.Model) {
+	for range maxGathers {
+		before := m.View().Sequence()
+		pause.For(ctx, cmp.Or(e.gather, gather))
+		if ctx.Err() != nil || m.View().Sequence() < before+burst {
+			return
+		}
+	}
 }
 
 // indexDir returns the directory of the indexes. It can be removed, even if Dir is a mounted disk.
