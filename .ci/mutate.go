@@ -123,7 +123,8 @@ func readMutations(name string) ([]mutation, error) {
 	return all, nil
 }
 
-// addLine adds a line of the list to the mutation, and reports whether it has a meaning there.
+// addLine adds a line of the list to the mutation. It returns false if the line has no meaning at its
+// place in the list.
 func (m *mutation) addLine(line string) bool {
 	word, rest, _ := strings.Cut(line, " ")
 	switch word {

@@ -36,9 +36,9 @@ func (e *Error) Plain() string {
 var ErrBinaryMode = newError("event", "CloudEvents in binary mode (ce- headers) are not read; send structured mode: "+
 	"the whole event as JSON, "+HeaderContent+" "+ContentType)
 
-// IsBinaryMode reports whether a message's headers make it a CloudEvent in binary mode. It is for a
-// message whose payload does not decode: a payload that is a valid event in structured mode counts as
-// one, whatever the headers are.
+// IsBinaryMode reports whether a message's headers make the message a CloudEvent in binary mode. Ask
+// only about a message whose payload is no event: a payload that is an event in structured mode is read
+// as that, whatever the headers are.
 func IsBinaryMode(header map[string][]string) bool {
 	for name := range header {
 		if strings.EqualFold(name, "ce-specversion") {

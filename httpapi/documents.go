@@ -32,6 +32,8 @@ func serveDocument(media, cacheControl string, body []byte) handler {
 		if media == "" {
 			x.page = indexedPage
 		}
+
+		// A client that has the document gets a 304. Others get the kept body, if there is one.
 		if sent, err := x.sendKnown(policy{control: cacheControl}, tag); sent || err != nil {
 			return err
 		}

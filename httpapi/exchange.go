@@ -29,7 +29,7 @@ type exchange struct {
 	began time.Time
 
 	gzip   bool // the body may be compressed, and the client accepts that
-	keep   bool // the tag was known before the body, so the next request for it finds the body
+	keep   bool // send keeps the body, for the next request with the same address and tag
 	memory int  // bytes that the answer has taken
 }
 
@@ -145,7 +145,8 @@ const minZipped = 1 << 10 // bytes from which a body is compressed
 func (x *exchange) send(body []byte) error {
 	if x.gzip && len(body) >= minZipped {
 		zipped := x.api.gzips.compress(body)
-		if x.zipped = len(zipped) < len(body); x.zipped {
+		x.zipped = len(zipped) < len(body)
+		if x.zipped {
 			body = zipped
 		}
 	}
@@ -171,7 +172,8 @@ func (x *exchange) send(body []byte) error {
 	return nil
 }
 
-// sendHashed is send for a body that is a function of more than a tag of the view names. Its tag is its hash.
+// sendHashed is send for a body that no tag of the view names, since the body depends on more than the view. The hash of
+// the body becomes its tag.
 func (x *exchange) sendHashed(cache policy, body []byte) error {
 	x.setContent(cache, hashTag(body))
 	return x.send(body)

@@ -63,7 +63,7 @@ func (d *head) setHeaders(h http.Header, path string) {
 		setPageHeaders(h)
 	}
 	if d.page == indexedPage {
-		h.Del("X-Robots-Tag")
+		h.Del("X-Robots-Tag") // setCommonHeaders has told search engines to show nothing
 	}
 
 	if d.view != nil {

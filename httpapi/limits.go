@@ -40,7 +40,7 @@ func newMemory(limit int64) *memory {
 	return &memory{limit: limit}
 }
 
-// take takes memory for so many bytes or, if they are negative, returns it.
+// take takes memory for an answer of so many bytes. If bytes is negative, it gives memory back, which never fails.
 func (m *memory) take(bytes int) error {
 	size := int64(bytes) * collected
 	if m.used.Add(size) > m.limit && size > 0 {
@@ -132,7 +132,7 @@ func newRateLimit(n int, perSecond float64) *rateLimit {
 	}
 }
 
-// allow counts a request. Its error is a failure.
+// allow counts a request of a client. If the client is over its limit, allow returns the failure to answer with.
 func (l *rateLimit) allow(c *gin.Context) error {
 	if l == nil {
 		return nil
@@ -140,11 +140,15 @@ func (l *rateLimit) allow(c *gin.Context) error {
 
 	// All clients without an address share one allowance.
 	address, _ := netip.ParseAddr(c.ClientIP())
-	limiter, _ := l.clients.ComputeIfAbsent(subnetOf(address), func() (*rate.Limiter, bool) {
+	newLimiter := func() (limiter *rate.Limiter, cancel bool) {
 		return rate.NewLimiter(rate.Limit(l.perSecond), l.burst), false
-	})
-	if !limiter.Allow() {
-		return rateLimited(strconv.Itoa(int(math.Ceil(1 / l.perSecond))))
+	}
+	limiter, _ := l.clients.ComputeIfAbsent(subnetOf(address), newLimiter)
+
+	isAllowed := limiter.Allow()
+	if !isAllowed {
+		secondsToNext := math.Ceil(1 / l.perSecond)
+		return rateLimited(strconv.Itoa(int(secondsToNext)))
 	}
 	return nil
 }

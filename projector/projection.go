@@ -112,9 +112,13 @@ func (p *projection) nameFeed() {
 	p.model.NameFeed(name)
 }
 
-// beginBulk lets the model publish nothing while it reads many messages that no client is shown yet.
+// beginBulk makes the model publish nothing until endBulk, if many messages are pending: no client is shown the
+// model before it has read them.
 func (p *projection) beginBulk(pending uint64) {
-	if p.bulk || pending <= max(maxBatch, uint64(p.model.View().Total()/10)) {
+	// Many messages are more than one batch, and more than a tenth of the entries.
+	numEntries := p.model.View().Total()
+	areMany := pending > max(maxBatch, uint64(numEntries/10))
+	if p.bulk || !areMany {
 		return
 	}
 	p.bulk = true

@@ -31,7 +31,7 @@ type Projector struct {
 	from    uint64 // checkpoint at which the catch-up began
 	rereads uint64 // sequence at which the reading from the beginning ends
 
-	deniedAt time.Time // when a session first found no stream to go on with; zero if the last one did
+	deniedAt time.Time // since when sessions have found no stream to go on with; zero once a session finds one
 	movedAt  time.Time // when the checkpoint moved last
 	lostAt   time.Time // when the stream was last read again because of lost subjects
 

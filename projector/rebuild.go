@@ -25,7 +25,7 @@ const (
 
 // Why a rebuild does not begin, or is not swapped in.
 var (
-	// ErrKnowsMore means that it would forget states which the stream lacks.
+	// ErrKnowsMore means that the new model would lack states, since the stream lacks them.
 	ErrKnowsMore = errors.New("the stream lacks states that this server knows; registry recover comes first")
 
 	ErrFrozen = errors.New("frozen")

@@ -21,7 +21,7 @@ const (
 	// upkeepWithin bounds one turn, so that the next messages are applied soon.
 	upkeepWithin = 100 * time.Millisecond
 
-	// upkeepRetry is the wait after a purge that failed: the account may forbid it.
+	// upkeepRetry is the wait after a purge that failed. If the account forbids purges, each one fails.
 	upkeepRetry = 5 * time.Second
 )
 

@@ -193,13 +193,16 @@ func (s *state) link(l *list, e entry) {
 	s.chats.add(r)
 }
 
+// unlink takes the state of an entry out of everything to which link has added it. If only a view total is
+// known of the entry, there is nothing to take out.
 func (s *state) unlink(l *list, e entry) {
 	r := e.row
 	if r == nil {
 		return
 	}
+
 	l.changed = true
-	s.feed.Delete(e.sequence)
+	s.feed.Delete(e.sequence) // 0 is not in the feed
 	if r.removed {
 		l.tombstones--
 	}
@@ -217,6 +220,7 @@ func (s *state) unlink(l *list, e entry) {
 		t.Delete(itemOf(order(o).sortKey(r, e.total.views), r))
 	}
 
+	// The view total stays: nobody reads it while the slot is free, and link sets it anew.
 	l.rows.set(r.slot, nil)
 	l.filters.set(r.slot, 0)
 	l.slots.giveBack(r.slot)

@@ -71,18 +71,22 @@ func eraseFree(db *bolt.DB, path string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // nothing is written in it
+	defer func() { _ = tx.Rollback() }() // the transaction writes nothing
 
+	const metaPages = 2 // they come first, and are never free
 	size := int64(db.Info().PageSize)
-	for page := int64(2); page*size < info.Size(); page++ { // the first two are meta pages
-		p, err := tx.Page(int(page))
+	for number := int64(metaPages); number*size < info.Size(); number++ {
+		page, err := tx.Page(int(number))
 		if err != nil {
 			return err
 		}
-		if p != nil && p.Type != "free" { // nil: beyond the end, of a failed transaction
+
+		// Behind the last page of the database page is nil, but a failed transaction may have written text there.
+		isUsed := page != nil && page.Type != "free"
+		if isUsed {
 			continue
 		}
-		if err := erasePage(file, page*size, size); err != nil {
+		if err := erasePage(file, number*size, size); err != nil {
 			return err
 		}
 	}

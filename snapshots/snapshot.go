@@ -66,7 +66,8 @@ func Write(ctx context.Context, s *Store, to io.Writer, begin func(Header)) (h H
 
 	var w *Writer
 	err = s.Each(func(m Meta, count int) error {
-		h.Meta, h.Count = m, count
+		h.Meta = m
+		h.Count = count
 		if begin != nil {
 			begin(h)
 		}
@@ -250,6 +251,7 @@ func checkHeader(h Header) error {
 }
 
 func (r *reader) readState(line []byte) error {
+	// Writer.Add has added the sequence to the event, unless it is 0.
 	var extension struct {
 		Sequence uint64 `json:"sequence,string"`
 	}
@@ -262,13 +264,14 @@ func (r *reader) readState(line []byte) error {
 		return err
 	}
 
-	// Keys that ascend name no subject twice.
+	// The keys must ascend: then no subject comes twice.
 	key := keyOf(e.Data.Subject())
 	if bytes.Compare(r.lastKey, key) >= 0 {
 		return errors.New("its subject is out of order")
 	}
 
-	if r.count++; r.count > r.header.Count {
+	r.count++
+	if r.count > r.header.Count {
 		return fmt.Errorf("more than the %d states of the first line", r.header.Count)
 	}
 

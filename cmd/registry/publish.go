@@ -84,7 +84,7 @@ type publishing struct {
 
 // line is a line of the input.
 type line struct {
-	place   string // as compilers write it
+	place   string // the file and the number of the line, as compilers write them
 	message publish.Message
 	err     error // why it must not be sent
 }
@@ -269,7 +269,7 @@ func stopError(place string, err error) error {
 		"the broker's log or /projection of the server says why", place, err)
 }
 
-// summary returns the output.
+// summary returns the line that the command prints at its end.
 func (p *publishing) summary() string {
 	text := fmt.Sprintf("%d sent, %d already there, %d stale, %s", p.sum.Sent, p.sum.Known, p.sum.Stale, cli.Count(p.bad, "bad line"))
 	if p.dry {

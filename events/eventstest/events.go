@@ -209,22 +209,23 @@ func AnyDonation() *rapid.Generator[events.Donation] {
 	})
 }
 
-// Complete sets the zero fields of an entry, so that tests have a field that is added later.
+// Complete gives every zero field of an entry a value. Tests that complete their entries therefore
+// also cover a field that is added to Entry later.
 func Complete(e events.Entry) events.Entry {
-	v := reflect.ValueOf(&e).Elem()
-	for i := range v.NumField() {
-		f := v.Field(i)
-		if !f.IsZero() {
+	entry := reflect.ValueOf(&e).Elem()
+	for i := range entry.NumField() {
+		field := entry.Field(i)
+		if !field.IsZero() {
 			continue
 		}
 
-		switch f.Kind() {
+		switch field.Kind() {
 		case reflect.String:
-			f.SetString("x")
+			field.SetString("x")
 		case reflect.Bool:
-			f.SetBool(true)
+			field.SetBool(true)
 		case reflect.Int64:
-			f.SetInt(7)
+			field.SetInt(7)
 		}
 	}
 	return e

@@ -29,8 +29,9 @@ func ParseAppeals(address string) (Appeals, error) {
 		return "", errors.New("the only thing in braces can be " + reportPlace)
 	}
 
-	// Without a placeholder, before is the whole address, which has the host.
-	if before, _, _ := strings.Cut(address, reportPlace); !strings.Contains(before, "://"+u.Host) {
+	// The host must come before the placeholder. If there is no placeholder, start is the whole address.
+	start, _, _ := strings.Cut(address, reportPlace)
+	if !strings.Contains(start, "://"+u.Host) {
 		return "", errors.New(reportPlace + " goes after the host")
 	}
 	return Appeals(address), nil

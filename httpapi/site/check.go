@@ -27,11 +27,11 @@ type CheckPage struct {
 type checkView struct {
 	Form     string // action of the search form
 	Asked    string
-	Counts   []string // of the empty form
+	Counts   []string // how many entries each list shows; only in the empty form
 	Looked   time.Time
-	Total    string // entries that were looked through
+	Total    string // how many entries were looked through
 	Verdict  verdictView
-	Single   *entry // the entry, if only one decides
+	Single   *entry // the only entry that decides the verdict; nil if there are more, or none
 	Alone    string // an id in a caution, to be checked alone
 	AskID    *askID // the field in the banner for an id, if any
 	Listed   []finding

@@ -76,16 +76,22 @@ const (
 
 var grades = [...]grade{
 	confirmed: {
-		"scam", "Potwierdzone", "zgłoszenie potwierdzone", "Moderacja potwierdziła to zgłoszenie.",
-		"liście oszustów", "listy oszustów", "Uwaga! ", "Zgłoszono", "Nr zgłoszenia",
+		Class: "scam", Status: "Potwierdzone", standing: "zgłoszenie potwierdzone",
+		Meaning: "Moderacja potwierdziła to zgłoszenie.",
+		onList:  "liście oszustów", fromList: "listy oszustów", call: "Uwaga! ",
+		DateLabel: "Zgłoszono", NumberLabel: "Nr zgłoszenia",
 	},
 	unconfirmed: {
-		"risk", "Niesprawdzone", "zgłoszenie niesprawdzone", "Jest zgłoszenie, ale moderacja jeszcze go nie sprawdziła.",
-		"liście ryzyka", "listy ryzyka", "Ostrożnie! ", "Zgłoszono", "Nr zgłoszenia",
+		Class: "risk", Status: "Niesprawdzone", standing: "zgłoszenie niesprawdzone",
+		Meaning: "Jest zgłoszenie, ale moderacja jeszcze go nie sprawdziła.",
+		onList:  "liście ryzyka", fromList: "listy ryzyka", call: "Ostrożnie! ",
+		DateLabel: "Zgłoszono", NumberLabel: "Nr zgłoszenia",
 	},
 	trusted: {
-		"legit", "Zaufana osoba", "osoba zaufana", "Moderacja nie miała zastrzeżeń do tego konta w dniu wpisu. Sama transakcja nadal jest na Twoje ryzyko.",
-		"liście zaufanych", "listy zaufanych", "", "Na liście od", "Nr wpisu",
+		Class: "legit", Status: "Zaufana osoba", standing: "osoba zaufana",
+		Meaning: "Moderacja nie miała zastrzeżeń do tego konta w dniu wpisu. Sama transakcja nadal jest na Twoje ryzyko.",
+		onList:  "liście zaufanych", fromList: "listy zaufanych",
+		DateLabel: "Na liście od", NumberLabel: "Nr wpisu",
 	},
 }
 

@@ -13,17 +13,17 @@ type Failed struct {
 	Status int
 	Text   string
 	Empty  bool   // the registry has no entries yet
-	Param  string // the parameter that caused it, or ""
-	Path   string // of the page
-	Search string // the searched text, if any
-	Query  string // of the address, as it was sent
+	Param  string // the parameter that is wrong or missing, or ""
+	Path   string // the path that was asked for
+	Search string // what the visitor typed, if anything
+	Query  string // the query string, as it was sent
 }
 
 // failureView is the data of error.html.
 type failureView struct {
 	Text  string // what happened, and what to do
-	Again string // the page's own address, where asking again can help
-	Form  string // action of the search form, if there is one
+	Again string // the address that was asked for, if asking again can help
+	Form  string // action of the search form; "" for no form
 	Words bool   // the form is for ranked search
 	Asked string // the text in the form
 	Card  bool   // people who have already paid see what to do
@@ -31,26 +31,38 @@ type failureView struct {
 
 func (f Failed) page() (page, error) {
 	title, text := f.describe()
-	v := failureView{Text: text, Card: f.Status != http.StatusNotFound && f.Status != http.StatusMethodNotAllowed}
+	isNoPage := f.Status == http.StatusNotFound || f.Status == http.StatusMethodNotAllowed
+	v := failureView{Text: text, Card: !isNoPage}
 
-	// The typed text stays in the field. If asking again can help, the address is kept, too.
-	canRetry := f.Status >= http.StatusTooManyRequests
-	isCheck := f.Path == "/"
-	isTyped := f.Param == "search" || f.Param == "q" || f.Param == "id" && isCheck
-	isWrongText := f.Status == http.StatusBadRequest && isTyped
-	if isWrongText || canRetry && isCheck && f.Search != "" {
+	// Show the typed text in a form: a refused text can be corrected there, and a check sent again.
+	isRefused := f.hasRefusedText()
+	isCheckToRepeat := f.canRetry() && f.Path == "/" && f.Search != ""
+	if isRefused || isCheckToRepeat {
 		v.Form = f.Path
-		v.Words = isWrongText && f.Param == "q"
+		v.Words = isRefused && f.Param == "q"
 		v.Asked = strings.ToValidUTF8(strings.ReplaceAll(f.Search, "\x00", ""), "")
 	}
 
-	if canRetry {
+	// Offer the same address once more.
+	if f.canRetry() {
 		v.Again = f.Path
 		if f.Query != "" {
 			v.Again += "?" + f.Query
 		}
 	}
 	return page{template: "error", Title: title, Finds: v.Form != "", Data: v}, nil
+}
+
+// canRetry reports whether the same request may succeed later: there were too many requests, or the server has failed.
+func (f Failed) canRetry() bool { return f.Status >= http.StatusTooManyRequests }
+
+// hasRefusedText reports whether the API refuses what the visitor typed into a form. Only the check has a field for an id.
+func (f Failed) hasRefusedText() bool {
+	if f.Status != http.StatusBadRequest {
+		return false
+	}
+	isTypedID := f.Param == "id" && f.Path == "/"
+	return f.Param == "search" || f.Param == "q" || isTypedID
 }
 
 // describe says what happened, and what to do next.
@@ -85,7 +97,9 @@ func (f Failed) describeParameter() (title, text string) {
 	const badAddress = "Nieprawidłowy adres strony"
 	switch f.Param {
 	case "search", "q":
-		if utf8.RuneCountInString(strings.TrimSpace(f.Search)) > bounds.MaxSearch && f.Path != "/" {
+		// The check takes longer texts: there the length is not what is wrong.
+		isCheck := f.Path == "/"
+		if !isCheck && utf8.RuneCountInString(strings.TrimSpace(f.Search)) > bounds.MaxSearch {
 			return "Za długi tekst", "Wpisz najwyżej " + formatNumber(bounds.MaxSearch) + " znaków."
 		}
 		return "Tego tekstu nie da się wyszukać", "Wpisz zwykły tekst."

@@ -152,16 +152,33 @@ func wordsOf(l events.List) listWords {
 	const lead = "Zgłoszenia potwierdzone są na liście oszustów, a niesprawdzone na liście ryzyka."
 	switch l {
 	case events.Servers:
-		return listWords{"/servers", "Serwery", "Lista serwerów zgłoszonych jako podejrzane o oszustwo.", lead, "Nazwa serwera, ID lub słowo z opisu",
-			forms{"zgłoszony serwer", "zgłoszone serwery", "zgłoszonych serwerów"}}
+		return listWords{
+			Path:  "/servers",
+			Title: "Serwery",
+			About: "Lista serwerów zgłoszonych jako podejrzane o oszustwo.",
+			Lead:  lead,
+			Find:  "Nazwa serwera, ID lub słowo z opisu",
+			Noun:  forms{"zgłoszony serwer", "zgłoszone serwery", "zgłoszonych serwerów"},
+		}
 	case events.Legit:
-		return listWords{"/legit", "Zaufani", "Lista osób zaufanych.",
-			"Moderacja nie miała zastrzeżeń do ich kont w dniu wpisu. Oszuści się pod nich podszywają, więc zawsze porównaj ID.",
-			"Nick, ID lub słowo z opisu", forms{"osoba zaufana", "osoby zaufane", "osób zaufanych"}}
+		return listWords{
+			Path:  "/legit",
+			Title: "Zaufani",
+			About: "Lista osób zaufanych.",
+			Lead:  "Moderacja nie miała zastrzeżeń do ich kont w dniu wpisu. Oszuści się pod nich podszywają, więc zawsze porównaj ID.",
+			Find:  "Nick, ID lub słowo z opisu",
+			Noun:  forms{"osoba zaufana", "osoby zaufane", "osób zaufanych"},
+		}
 	}
 
-	return listWords{"/scammers", "Zgłoszeni", "Lista osób zgłoszonych jako podejrzane o oszustwo.", lead, "Nick, ID lub słowo z opisu",
-		forms{"zgłoszona osoba", "zgłoszone osoby", "zgłoszonych osób"}}
+	return listWords{
+		Path:  "/scammers",
+		Title: "Zgłoszeni",
+		About: "Lista osób zgłoszonych jako podejrzane o oszustwo.",
+		Lead:  lead,
+		Find:  "Nick, ID lub słowo z opisu",
+		Noun:  forms{"zgłoszona osoba", "zgłoszone osoby", "zgłoszonych osób"},
+	}
 }
 
 // option is a choice in a form, or a link.

@@ -188,7 +188,7 @@ func (a *avatars) findCached(key avatarKey) (cachedAvatar, bool) {
 
 // fetchInTurn asks the platform, unless it is busy or calls pause.
 func (a *avatars) fetchInTurn(key avatarKey) cachedAvatar {
-	// It may have arrived just before.
+	// Another request may have cached the picture just before.
 	if c, ok := a.findCached(key); ok {
 		return c
 	}

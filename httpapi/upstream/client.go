@@ -112,7 +112,7 @@ func (c *client) read(ctx context.Context, address string, header http.Header, l
 		return nil, &callError{outcome: outcomeUnusable, text: fmt.Sprintf("more than %d bytes", limit)}
 	}
 
-	// It may be cached, so it has no spare capacity.
+	// The body may be cached for long, so the copy has no spare capacity.
 	return bytes.Clone(body), nil
 }
 

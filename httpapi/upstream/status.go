@@ -109,9 +109,9 @@ type probe struct {
 	metrics *metrics
 	logger  *slog.Logger
 
-	isDown bool       // as last logged
-	answer chan error // of a call that has not answered yet; nil if there is none
-	began  time.Time  // that call
+	isDown bool       // the log says that the component does not answer
+	answer chan error // gets the answer of the running call; nil if no call is running
+	began  time.Time  // when the running call began
 }
 
 // run makes one call and waits for its answer for callTimeout, even if the call ignores its context: a hanging disk must not

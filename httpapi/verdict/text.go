@@ -28,12 +28,12 @@ type text struct {
 
 	// The literal forms.
 	id    string     // the id that the whole text is, or ""
-	names []string   // the whole text as a literal name
-	ids   []string   // in the text: rule 1
-	pages [][]string // the addresses of entries' pages: the address, the list, the entry's id
+	names []string   // the whole text as a literal name, with and without an @ before it
+	ids   []string   // every id in the text, for rule 1
+	pages [][]string // every address of an entry's page: the address, and the list and the entry id in it
 
 	// The readings.
-	groupings []string // of digits, other than ids
+	groupings []string // groups of digits that are as long as an id once they are joined; without ids
 	words     []string // the whole text and every word with a digit: numbers of reports, and old chat ids
 	blanks    []string // invisible words, as literal names
 	runs      []run    // the longest first
@@ -152,33 +152,56 @@ func inFours(id string) string {
 // isBeside reports whether the whole text is an id before or after a name, with white space and at most one separator
 // between them.
 func (t *text) isBeside(id, name string) bool {
-	want := lookalike.Literal(name)
-	isName := func(s string) bool {
-		return lookalike.Literal(s) == want || lookalike.Literal(strings.TrimPrefix(strings.TrimSpace(s), "@")) == want
+	literal := lookalike.Literal(name)
+	isName := func(rest string) bool {
+		withoutAt := strings.TrimPrefix(strings.TrimSpace(rest), "@")
+		return lookalike.Literal(rest) == literal || lookalike.Literal(withoutAt) == literal
 	}
 
-	forms := []string{id, inFours(id), "<@" + id + ">", "<@!" + id + ">"}
-	for _, form := range address.FindAllString(t.whole, -1) {
-		if wholeID(form) == id {
-			forms = append(forms, form)
-		}
-	}
-
-	for _, form := range forms {
+	for _, form := range t.formsOf(id) {
+		// The id comes first, and then the name.
 		after, isFirst := strings.CutPrefix(t.whole, form)
+		if isFirst && slices.ContainsFunc(cutSeparators(after, strings.CutPrefix), isName) {
+			return true
+		}
+
+		// The name comes first, and then the id.
 		before, isLast := strings.CutSuffix(t.whole, form)
-		for _, separator := range []string{"", ",", ":", ";", "|", "/", "–"} {
-			// If nothing was cut from after or before, the id and the name touch: they are one word.
-			if rest, ok := strings.CutPrefix(strings.TrimSpace(after), separator); isFirst && ok && rest != after && isName(rest) {
-				return true
-			}
-			if rest, ok := strings.CutSuffix(strings.TrimSpace(before), separator); isLast && ok && rest != before && isName(rest) {
-				return true
-			}
+		if isLast && slices.ContainsFunc(cutSeparators(before, strings.CutSuffix), isName) {
+			return true
 		}
 	}
-
 	return false
+}
+
+// formsOf returns the forms in which the text may have an id: its digits, its digits in groups of four, a mention, or an
+// address of the user.
+func (t *text) formsOf(id string) []string {
+	forms := []string{id, inFours(id), "<@" + id + ">", "<@!" + id + ">"}
+	for _, found := range address.FindAllString(t.whole, -1) {
+		if wholeID(found) == id {
+			forms = append(forms, found)
+		}
+	}
+	return forms
+}
+
+// separators may stand between an id and a name. "" stands for white space alone.
+var separators = [...]string{"", ",", ":", ";", "|", "/", "–"}
+
+// cutSeparators cuts the white space and then each of the separators from the side of a text that is next to an id, and
+// returns the rests. cut is strings.CutPrefix for a text after the id, and strings.CutSuffix for a text before it.
+func cutSeparators(beside string, cut func(text, separator string) (string, bool)) (rests []string) {
+	trimmed := strings.TrimSpace(beside)
+	for _, separator := range separators {
+		rest, hasSeparator := cut(trimmed, separator)
+
+		// If nothing at all was cut, the id and the text touch: they are one word, and not an id beside a name.
+		if hasSeparator && rest != beside {
+			rests = append(rests, rest)
+		}
+	}
+	return rests
 }
 
 // idsIn returns the ids in a text: digits that stand together, or all digits of a run of digits and separators.
@@ -210,8 +233,8 @@ func groupingsIn(text string) (ids []string) {
 	return distinct(ids)
 }
 
-// numbersIn returns the words with a digit, which may be the number of a report or an old chat id: as far as marks, and as
-// far as white space.
+// numbersIn returns the words with a digit, which may be the number of a report or an old chat id. It takes each word
+// twice: up to the next white space or comma (joined), and up to the next mark of any kind but - and _ (number).
 func numbersIn(text string) (words []string) {
 	text = place.ReplaceAllString(text, " ")
 	for _, word := range append(joined.FindAllString(text, -1), number.FindAllString(text, -1)...) {
@@ -318,14 +341,15 @@ func (s *sentence) runs(least int) iter.Seq[run] {
 	}
 }
 
-// areLines reports whether a run of words is whole lines: a line ends just before its first word, and just after its last
-// word. The text has words before and after the run.
+// areLines reports whether a run of words is whole lines: there is a line break just before the first word of the run, and
+// another one just after its last word. The text has words before and after the run.
 func (s *sentence) areLines(from, to int) bool {
 	isBreak := func(i int) bool { return strings.Contains(s.text[s.words[i-1][1]:s.words[i][0]], "\n") }
 	return isBreak(from) && isBreak(to)
 }
 
-// oneDigitOff returns the ids that differ by one digit, changed, missing or too much, or by two that are swapped.
+// oneDigitOff returns what a typing mistake can make of an id: one digit is changed, missing or added, or two neighboring
+// digits are swapped.
 func oneDigitOff(id string) (near []string) {
 	if len(id) < minIssued {
 		return nil

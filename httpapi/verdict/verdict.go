@@ -292,8 +292,12 @@ func (f *found) explainCaution(findings []Finding) Reason {
 
 // idToCheckAlone returns the first listed id beside other text, else the first id beside other text, or "".
 func (f *found) idToCheckAlone(findings []Finding) string {
-	isNoIDInText := func(one Finding) bool { return one.Kind != ID || one.Text == f.text.whole }
-	ids := slices.DeleteFunc(slices.Clone(findings), isNoIDInText)
+	var ids []Finding // beside other text
+	for _, one := range findings {
+		if one.Kind == ID && one.Text != f.text.whole {
+			ids = append(ids, one)
+		}
+	}
 	if len(ids) == 0 {
 		return ""
 	}

@@ -1,6 +1,7 @@
 // Package casefold implements full Unicode case folding. Every comparison of the registry uses it.
 // It differs from golang.org/x/text/cases only in Cherokee. Unicode added Cherokee's small letters
-// after its capitals, so CaseFolding.txt folds them to the capitals. x/text swaps the two.
+// after its capitals, so CaseFolding.txt folds the small letters to the capitals, and keeps the
+// capitals. x/text also folds the capitals, to the small letters.
 package casefold
 
 import (

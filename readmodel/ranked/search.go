@@ -174,7 +174,8 @@ func (s *search) matchRow(r *readmodel.Row) (matches []readmodel.Match, ok bool)
 
 	has := make([]bool, len(s.words))
 	find := func(field readmodel.MatchField, text string) {
-		end := 0 // of the last match: a token and its parts have one place
+		// The parts of a token come after the token and lie within it. If it is marked, they are not.
+		endOfLast := 0
 		for _, t := range s.analyzer.Tokens(nil, text) {
 			isMatch := false
 			for i, w := range s.words {
@@ -184,9 +185,9 @@ func (s *search) matchRow(r *readmodel.Row) (matches []readmodel.Match, ok bool)
 				}
 			}
 
-			if isMatch && t.Start >= end && field != "" {
+			if isMatch && t.Start >= endOfLast && field != "" {
 				matches = append(matches, readmodel.Match{Field: field, Start: t.Start, End: t.End})
-				end = t.End
+				endOfLast = t.End
 			}
 		}
 	}

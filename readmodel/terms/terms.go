@@ -260,7 +260,7 @@ func (s *Stemmer) termsOf(folded string) (terms []string) {
 		}
 	}
 
-	// It may be any word that has marks where it has none.
+	// The writer may have left out marks: take every word that differs from this one in marks alone.
 	for _, word := range s.lexicon.appendSpellings(slices.Clone(s.marked[plain]), plain) {
 		terms = s.appendKnown(terms, word)
 	}

@@ -60,13 +60,13 @@ func (r *Readers) readUntilDone(ctx context.Context, rng *rand.Rand) {
 		began := time.Now()
 		path := paths[rng.IntN(len(paths))]
 		coding := []string{"identity", "gzip"}[rng.IntN(2)]
-		a, err := AskBy(ctx, r.client, r.base+path, http.Header{"Accept-Encoding": {coding}})
+		answer, err := AskBy(ctx, r.client, r.base+path, http.Header{"Accept-Encoding": {coding}})
 		if ctx.Err() != nil {
 			return
 		}
+		seen = r.checkAnswer(path, seen, answer, err)
 
 		// A pause keeps the rate at 200 requests a second.
-		seen = r.checkAnswer(path, seen, a, err)
 		pause.For(ctx, time.Second/200-time.Since(began))
 	}
 }

@@ -197,7 +197,7 @@ func (s *Server) WaitFor(ctx context.Context, messages ...string) error {
 		select {
 		case <-changed:
 		case <-s.ended:
-			// It may have said so just before its end.
+			// The server may have logged the message just before its end.
 			if logged, _ := s.hasLogged(messages); logged {
 				return nil
 			}
