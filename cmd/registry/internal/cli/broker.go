@@ -89,17 +89,13 @@ func checkURL(text string) error {
 func (f BrokerFlags) Addresses() string {
 	var shown []string
 	for _, address := range f.NATSURL {
-		shown = append(shown, withoutUser(address))
+		_, host, hasUser := strings.Cut(address, "@") // neither part may contain another one unescaped
+		if !hasUser {
+			host = address
+		}
+		shown = append(shown, strings.TrimSpace(host))
 	}
 	return strings.Join(shown, ", ")
-}
-
-func withoutUser(address string) string {
-	_, host, found := strings.Cut(address, "@") // neither part may contain another one unescaped
-	if !found {
-		host = address
-	}
-	return strings.TrimSpace(host)
 }
 
 // Connect connects to any of the broker's addresses, for a command that needs JetStream. It fails
@@ -169,13 +165,10 @@ func (f NATSFlags) Options(name string) []nats.Option {
 // readCredentials accepts a file with a signed token and its key, or with the bare seed of an nkey.
 func readCredentials(file string) nats.Option {
 	text, _ := os.ReadFile(file) // Check has read it
-	if bytes.Contains(text, []byte("NATS USER JWT")) {
-		return nats.UserCredentials(file)
-	}
-
 	option, err := nats.NkeyOptionFromSeed(file)
-	if err != nil {
-		return func(*nats.Options) error { return fmt.Errorf("--nats-creds: %w", err) }
+	hasToken := bytes.Contains(text, []byte("NATS USER JWT"))
+	if err != nil || hasToken {
+		return nats.UserCredentials(file)
 	}
 	return option
 }
