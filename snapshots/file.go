@@ -112,7 +112,7 @@ func erasePage(file *os.File, offset, size int64) error {
 
 // SetAside renames a store that is damaged, replacing an earlier one, and returns its new name.
 func SetAside(path string) (name string, err error) {
-	return path + damagedSuffix, renameDurably(path, path+damagedSuffix)
+	return path + damagedSuffix, RenameDurably(path, path+damagedSuffix)
 }
 
 // RemoveLeftovers removes the files that a killed process has left next to the store at path.
@@ -120,7 +120,8 @@ func RemoveLeftovers(path string) error {
 	return errors.Join(removeIfThere(path+RebuildingSuffix), removeIfThere(path+restoringSuffix))
 }
 
-func renameDurably(from, to string) error {
+// RenameDurably renames a file, and syncs its directory.
+func RenameDurably(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
 	}

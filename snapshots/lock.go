@@ -40,7 +40,7 @@ func LockDir(dir string) (*DirLock, error) {
 	}
 
 	if !locked {
-		return nil, fmt.Errorf("data directory %s %w", dir, ErrLocked)
+		return nil, fmt.Errorf("data directory %s %w; stop that one, or choose another directory with --data-dir", dir, ErrLocked)
 	}
 	return &DirLock{file}, nil
 }

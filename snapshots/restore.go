@@ -31,7 +31,7 @@ func Restore(ctx context.Context, from io.Reader, path string) (h Header, err er
 	h, err = s.fillFrom(ctx, from)
 	err = errors.Join(err, s.Close())
 	if err == nil {
-		err = renameDurably(temporary, path)
+		err = RenameDurably(temporary, path)
 	}
 	if err != nil {
 		return h, errors.Join(err, removeIfThere(temporary))

@@ -303,7 +303,7 @@ func (s *Store) Close() error {
 func (s *Store) Replace(old *Store) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	if err := renameDurably(s.path, old.path); err != nil {
+	if err := RenameDurably(s.path, old.path); err != nil {
 		return err
 	}
 	s.path = old.path

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"example.org/registry/cmd/registry/internal/cli"
+	"example.org/registry/snapshots"
 )
 
 // replaceFile replaces path in one step by the output of write, synced.
@@ -30,23 +31,10 @@ func replaceFile(flag, path string, write func(*os.File) error) error {
 	// Only a file that is whole on the disk may take the place of the old one.
 	err = errors.Join(f.Sync(), f.Close())
 	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err == nil {
-		err = syncDir(filepath.Dir(path))
+		err = snapshots.RenameDurably(f.Name(), path)
 	}
 	if err != nil {
 		return cli.FileError(flag, path, err)
 	}
 	return nil
-}
-
-// syncDir makes a rename in a directory durable.
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }

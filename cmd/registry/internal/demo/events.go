@@ -24,8 +24,7 @@ var recordedDay = time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 
 // Events returns the events of the demonstration on a day, in publishing order. On one day they are
 // always the same, so that every machine shows the same pages and an interrupted import can be
-// repeated; on another, the times of all have moved with the calendar. The last one is a donation,
-// whose subject no other event has. The error would be a broken build.
+// repeated; on another, the times of all have moved with the calendar. The error would be a broken build.
 func Events(day time.Time) (all []events.Event, err error) {
 	later := day.UTC().Truncate(24 * time.Hour).Sub(recordedDay)
 	unpacked, err := gzip.NewReader(bytes.NewReader(recorded))

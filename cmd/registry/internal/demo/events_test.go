@@ -105,14 +105,3 @@ func TestDemoCheckFindsSomebody(t *testing.T) {
 		t.Errorf("nobody is found by %q: %v", Search, err)
 	}
 }
-
-// The last event decides whether an import was finished, so its subject must have no other.
-func TestDemoEndsWithAMark(t *testing.T) {
-	all := mustEvents(t)
-	last := all[len(all)-1].Data.Subject()
-	for _, e := range all[:len(all)-1] {
-		if e.Data.Subject() == last {
-			t.Fatalf("%s is there before the end", last)
-		}
-	}
-}
