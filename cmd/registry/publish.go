@@ -89,9 +89,6 @@ type line struct {
 	err     error // why it must not be sent
 }
 
-// errTooManyBad ends the reading of the input.
-var errTooManyBad = errors.New("too many bad lines")
-
 // publishFiles publishes all files. An error explains why not everything was sent.
 func (p *publishing) publishFiles(ctx context.Context, files []string, stdin io.Reader) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -108,9 +105,6 @@ func (p *publishing) publishFiles(ctx context.Context, files []string, stdin io.
 	err := p.publishLines(ctx, lines)
 	if err == nil {
 		err = <-read
-	}
-	if errors.Is(err, errTooManyBad) {
-		return fmt.Errorf("stopped at %s: correct the line and publish again, or allow more bad lines with --max-errors", p.stopped)
 	}
 	if err == nil && p.bad > 0 {
 		return fmt.Errorf("%s not sent: correct and publish them again", cli.Count(p.bad, "bad line"))
@@ -207,7 +201,7 @@ func (p *publishing) refuseLine(ctx context.Context, l line, reason error) error
 		return err
 	}
 	if p.stopped != "" {
-		return errTooManyBad
+		return fmt.Errorf("stopped at %s: correct the line and publish again, or allow more bad lines with --max-errors", p.stopped)
 	}
 	return nil
 }
