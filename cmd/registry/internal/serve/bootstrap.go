@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -27,9 +26,8 @@ const (
 
 // loader loads the saved state at a start.
 type loader struct {
-	cfg    Config
-	live   *live
-	bucket *atomic.Pointer[snapshots.Bucket] // set before there is a connection
+	cfg  Config
+	live *live
 }
 
 // loadStore loads the store and shows its model. A damaged store is set aside. Without a store,
@@ -105,7 +103,8 @@ func (l *loader) bootstrap(ctx context.Context, connected <-chan jetstream.JetSt
 	}
 
 	// Without snapshots, the stream is all that is known, and a replay of it is complete.
-	info, all, err := l.findSnapshots(ctx, js)
+	bucket := snapshots.NewBucket(js, 0) // which only reads
+	info, all, err := l.findSnapshots(ctx, js, bucket)
 	if err != nil || len(all) == 0 {
 		return err
 	}
@@ -117,7 +116,7 @@ func (l *loader) bootstrap(ctx context.Context, connected <-chan jetstream.JetSt
 	l.live.starting.Store(new("nothing is saved here; loading a snapshot"))
 	ctx, cancel := context.WithTimeout(ctx, restoreWithin)
 	defer cancel()
-	_, err = snapshots.Bootstrap(ctx, l.bucket.Load(), stream.IdentityOf(info), l.cfg.storePath(), l.cfg.Logger)
+	_, err = snapshots.Bootstrap(ctx, bucket, stream.IdentityOf(info), l.cfg.storePath(), l.cfg.Logger)
 	if err != nil {
 		return fmt.Errorf("no snapshot of the stream %s can be used (%w), and only they tell whether the stream has lost anything; "+
 			"--skip-snapshots starts without them", l.cfg.Stream, err)
@@ -127,11 +126,11 @@ func (l *loader) bootstrap(ctx context.Context, connected <-chan jetstream.JetSt
 
 // findSnapshots asks for the stream and its snapshots until the broker has replied. info is nil if
 // there is no stream.
-func (l *loader) findSnapshots(ctx context.Context, js jetstream.JetStream) (info *jetstream.StreamInfo, all []snapshots.Object, err error) {
+func (l *loader) findSnapshots(ctx context.Context, js jetstream.JetStream, bucket *snapshots.Bucket) (info *jetstream.StreamInfo, all []snapshots.Object, err error) {
 	for logged := false; ; logged = true {
 		info, err = stream.Stream{JS: js, Name: string(l.cfg.Stream)}.Info(ctx)
 		if err == nil || errors.Is(err, jetstream.ErrStreamNotFound) {
-			all, err = l.bucket.Load().List(ctx)
+			all, err = bucket.List(ctx)
 		}
 		if err == nil {
 			return info, all, nil

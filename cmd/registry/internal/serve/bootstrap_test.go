@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -59,17 +58,15 @@ func (s *starting) put(checkpoint uint64, id stream.Identity) snapshots.Object {
 	return made
 }
 
-func newLoader(js jetstream.JetStream, cfg Config) *loader {
-	l := &loader{cfg: cfg, live: newLive(), bucket: &atomic.Pointer[snapshots.Bucket]{}}
-	l.bucket.Store(snapshots.NewBucket(js, 1))
-	return l
+func newLoader(cfg Config) *loader {
+	return &loader{cfg: cfg, live: newLive()}
 }
 
 // start lets a server begin in a data directory, and returns the checkpoint of the store that it
 // finds: 0 if everything is to be replayed.
 func (s *starting) start(dir string) (uint64, error) {
 	log := slog.New(slog.NewTextHandler(&s.log, nil))
-	l := newLoader(s.js, Config{Flags: Flags{DataDir: dir, SkipSnapshots: s.skip, Stream: events.DefaultStream, SnapshotKeep: 1}, Logger: log})
+	l := newLoader(Config{Flags: Flags{DataDir: dir, SkipSnapshots: s.skip, Stream: events.DefaultStream, SnapshotKeep: 1}, Logger: log})
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
 	if err := l.loadStore(ctx, through(s.js)); err != nil {
@@ -181,7 +178,7 @@ func TestBootstrapWaits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			js, err := jetstream.New(nc)
 			require.NoError(t, err)
-			l := newLoader(js, Config{Flags: Flags{DataDir: t.TempDir(), Stream: events.DefaultStream, SnapshotKeep: 1}, Logger: discard()})
+			l := newLoader(Config{Flags: Flags{DataDir: t.TempDir(), Stream: events.DefaultStream, SnapshotKeep: 1}, Logger: discard()})
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
 			go func() { ended <- l.bootstrap(ctx, through(js)) }()

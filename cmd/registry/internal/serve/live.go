@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"example.org/registry/events"
 	"example.org/registry/events/stream"
 	"example.org/registry/httpapi"
@@ -153,8 +151,8 @@ func (l *live) projection() admin.Projection {
 	return doc
 }
 
-// checkDatabase returns nil if the store can be read and written and the stream answers. It checks
-// both concurrently; ctx bounds the request to the stream.
+// checkDatabase returns nil if the store can be read and written and the stream answers. ctx bounds the
+// request to the stream.
 func (l *live) checkDatabase(ctx context.Context) error {
 	g := l.current()
 	p, running := g.progress()
@@ -176,21 +174,13 @@ func (l *live) checkDatabase(ctx context.Context) error {
 	}
 
 	// The projector knows of no problem; now the disk and the stream are asked.
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		if err := g.store.Probe(); err != nil {
-			return fmt.Errorf("store: %w", err)
-		}
-		return nil
-	})
-
-	group.Go(func() error {
-		if _, err := eventStream.Info(ctx); err != nil {
-			return fmt.Errorf("stream %s: %w", eventStream.Name, err)
-		}
-		return nil
-	})
-	return group.Wait()
+	if err := g.store.Probe(); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	if _, err := eventStream.Info(ctx); err != nil {
+		return fmt.Errorf("stream %s: %w", eventStream.Name, err)
+	}
+	return nil
 }
 
 // knownRevision returns the greatest revision that is known of a subject, or 0.

@@ -111,7 +111,7 @@ func (s *server) run(ctx context.Context) error {
 func (s *server) project(ctx context.Context, drained <-chan struct{}) (err error) {
 	// The store is loaded while the embedded broker recovers.
 	connected := make(chan jetstream.JetStream, 1)
-	loader := loader{cfg: s.cfg, live: s.live, bucket: &s.snapshots.bucket}
+	loader := loader{cfg: s.cfg, live: s.live}
 	loading := task.Go(ctx, func(ctx context.Context) error { return loader.loadStore(ctx, connected) })
 	defer func() { err = errors.Join(err, s.closeStore()) }()
 
@@ -123,7 +123,7 @@ func (s *server) project(ctx context.Context, drained <-chan struct{}) (err erro
 	}
 	defer closeLink()
 
-	s.snapshots.openBucket(js)
+	s.snapshots.bucket.Store(snapshots.NewBucket(js, s.cfg.StreamReplicas)) // the connection may be down, now or later
 	connected <- js
 	if err := loading.Wait(); err != nil {
 		return err

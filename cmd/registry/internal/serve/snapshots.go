@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"example.org/registry/cmd/registry/internal/cli"
 	"example.org/registry/events/natserr"
 	"example.org/registry/events/pause"
@@ -40,11 +38,6 @@ type snapshotter struct {
 	newest   atomic.Pointer[snapshots.Object] // of our stream, by any replica; nil if none is known
 	made     atomic.Uint64                    // by this process
 	failures atomic.Uint64
-}
-
-// openBucket enables snapshots in the object store. The connection may be down, now or later.
-func (k *snapshotter) openBucket(js jetstream.JetStream) {
-	k.bucket.Store(snapshots.NewBucket(js, k.cfg.StreamReplicas))
 }
 
 // run makes snapshots at intervals until ctx ends. Replicas of one stream share the interval: the age

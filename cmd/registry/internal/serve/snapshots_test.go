@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/registry/events/eventstest"
+	"example.org/registry/snapshots"
 )
 
 // TestSnapshotTurn: serve makes a snapshot by itself once --snapshot-every has passed since the newest
@@ -18,7 +19,7 @@ func TestSnapshotTurn(t *testing.T) {
 	flags.SnapshotEvery = time.Hour
 	flags.SnapshotKeep = 5
 	k := &snapshotter{live: r.live, cfg: Config{Flags: flags, Logger: discard()}}
-	k.openBucket(r.js)
+	k.bucket.Store(snapshots.NewBucket(r.js, 1))
 	turn := func(what string, wantNext time.Duration, wantMade uint64) {
 		t.Helper()
 		next, err := k.makeIfDue(t.Context())
