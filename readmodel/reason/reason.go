@@ -88,7 +88,7 @@ func (r *Renderer) renderMarkdown(reason string) string {
 	if r.out.Len() > maxGrowth*len(reason)+frameHTML {
 		return escapeText(reason)
 	}
-	return dropMarks(r.out.String()) // character references may have added some
+	return dropMarks(r.out.String()) // markup between marks is gone, and references may have added some
 }
 
 func escapeText(reason string) string { return "<p>" + stdhtml.EscapeString(reason) + "</p>\n" }

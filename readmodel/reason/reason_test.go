@@ -45,6 +45,7 @@ func TestMapping(t *testing.T) {
 		"# H\n\n- a\n- b\n\n> q":         "<h1>H</h1>\n<ul>\n<li>a</li>\n<li>b</li>\n</ul>\n<blockquote>\n<p>q</p>\n</blockquote>\n",
 		strings.Repeat("> ", 18) + "a":   strings.Repeat("<blockquote>\n", 16) + "<p>&gt; &gt; a</p>\n" + strings.Repeat("</blockquote>\n", 16),
 		"e&#x301;&#x302;&#x303;&#x202e;": "<p>e\u0301\u0302</p>\n",
+		"x\u0301\u0302![\u0303](a)":      "<p>x\u0301\u0302 (a)</p>\n",
 
 		"[x](https://a.pl \"t\")":               "<p>x (" + a + ")</p>\n",
 		"[**x**](HTTP://a.pl)":                  "<p><strong>x</strong> (" + linkTo("HTTP://a.pl", "HTTP://a.pl") + ")</p>\n",
