@@ -64,7 +64,7 @@ type edit struct {
 }
 
 // Every way an event can be wrong (events/CONTRACT.md), each bound on both sides, and the
-// liberties that are allowed. Promise 8.
+// liberties that are allowed.
 func TestDecodeStrictness(t *testing.T) {
 	for _, group := range [][]edit{syntaxEdits(), envelopeEdits(), entryEdits(), otherEdits(), chatIDEdits()} {
 		for _, e := range group {

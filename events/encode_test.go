@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// Promise 4 rests on it: what is written is read back, in the message and in the store.
+// What is written is read back, in the message and in the store.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := eventstest.AnyEvent().Draw(t, "event")

@@ -13,7 +13,7 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// Promise 2 (readmodel/doc.go) for kept answers: whatever is asked, how often, in what
+// An answer that was kept is true: whatever is asked, how often, in what
 // encoding and with what in between, an answer is what the model says at that moment.
 func TestKeptAnswersAreTrue(t *testing.T) {
 	f := serve(t)

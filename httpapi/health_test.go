@@ -17,7 +17,7 @@ func positioned() []string {
 	return []string{"/api/scammers", "/api/servers", "/api/legit", "/api/check?id=1", "/api/donate/status?id=d-1"}
 }
 
-// Promise 7 (readmodel/doc.go): unknown is never clean. Before the model has caught up, once it is too old, and with too few
+// Unknown is never clean. Before the model has caught up, once it is too old, and with too few
 // entries, nobody is told that a list is empty.
 func TestReadiness(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -47,7 +47,7 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-// Promise 2 (readmodel/doc.go): sequence, time and body are of one state.
+// Sequence, time and body are of one state.
 func TestStateHeaders(t *testing.T) {
 	f := serve(t)
 	state := func(target string) string {

@@ -20,7 +20,7 @@ import (
 	"example.org/registry/httpapi/internal/bounds"
 )
 
-// Promise 5 (readmodel/doc.go): lists and look-ups by id do not wait for searches. One search runs for each CPU but one; so
+// Lists and look-ups by id do not wait for searches. One search runs for each CPU but one; so
 // many wait, and the others are refused at once.
 func TestSearchesAreBounded(t *testing.T) {
 	f := serve(t, withSite)
