@@ -16,10 +16,12 @@ import (
 // range is the chat ids that have a hash with the same first twelve bits. A client queries a range to look
 // up an id without revealing it.
 type Ranges struct {
-	rows    rowIndex        // by the hash of the chat id
-	counts  cowSlice[int32] // number of ids of each range
-	lines   int             // of every range
-	changed bool            // since lines was set
+	rows  rowIndex // by the hash of the chat id
+	lines int      // of every range
+
+	// Used by the owner only.
+	counts  []int // number of ids of each range
+	changed bool  // since lines was set
 }
 
 const (
@@ -47,7 +49,9 @@ func chatKey(id string) uint64 {
 	return binary.BigEndian.Uint64(hash[:])
 }
 
-func newRanges() Ranges { return Ranges{rows: newRowIndex(), changed: true} }
+func newRanges() Ranges {
+	return Ranges{rows: newRowIndex(), counts: make([]int, NumRanges), changed: true}
+}
 
 func (x *Ranges) add(r *Row) {
 	if !x.hasIDOf(r) {
@@ -73,24 +77,18 @@ func (x *Ranges) hasIDOf(r *Row) bool {
 	return false
 }
 
-func (x *Ranges) addCount(key uint64, n int32) {
-	number := uint32(key >> rangeShift)
-	x.counts.set(number, x.counts.get(number)+n)
+func (x *Ranges) addCount(key uint64, n int) {
+	x.counts[key>>rangeShift] += n
 	x.changed = true
 }
 
 // copyForView returns a copy for a view.
 func (x *Ranges) copyForView() Ranges {
 	if x.changed {
-		most := int32(0)
-		for number := range uint32(NumRanges) {
-			most = max(most, x.counts.get(number))
-		}
-
-		x.lines = rangeLines(int(most))
+		x.lines = rangeLines(slices.Max(x.counts))
 		x.changed = false
 	}
-	return Ranges{rows: x.rows.copyForView(), counts: x.counts.copyForView(), lines: x.lines}
+	return Ranges{rows: x.rows.copyForView(), lines: x.lines}
 }
 
 // rangeLines returns the smallest of 32, 48, 64, 96, 128, 192 … that is at least most.
