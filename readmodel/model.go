@@ -168,15 +168,6 @@ func (m *Model) addLacking(k events.Subject) {
 	m.lackingSubjects[k] = struct{}{}
 }
 
-// Lack records that the stream does not hold the states of some subjects, and publishes a view with the
-// new number of lacking subjects. Only the owner may call Lack, and not in bulk.
-func (m *Model) Lack(subjects []events.Subject) {
-	m.writing.Lock()
-	defer m.writing.Unlock()
-
-	m.markLacking(subjects)
-}
-
 // Rewind sets the checkpoint back, for a stream that has other messages after the checkpoint than were
 // read. All states stay. A subject whose state was read after the checkpoint is lacking until a message
 // with the state comes. The feed has no name until NameFeed. Only the owner may call Rewind, and not in
@@ -187,11 +178,7 @@ func (m *Model) Rewind(checkpoint uint64) {
 
 	m.sequence = checkpoint
 	m.epoch = ""
-	m.markLacking(m.subjectsAfter(checkpoint))
-}
-
-func (m *Model) markLacking(subjects []events.Subject) {
-	for _, k := range subjects {
+	for _, k := range m.subjectsAfter(checkpoint) {
 		m.addLacking(k)
 		m.setSequence(k, 0)
 	}
