@@ -216,19 +216,8 @@ func (l *list) sortedPage(rows []*Row, q *ListQuery) []*Row {
 	return page
 }
 
+// treeOrder returns the order that a sort reads, and whether it reads from the end.
 func (s Sort) treeOrder() (o order, descending bool) {
-	switch s {
-	case Oldest:
-		return byTime, false
-	case Popular:
-		return byViews, true
-	case PopularAsc:
-		return byViews, false
-	case AZ:
-		return byName, false
-	case ZA:
-		return byName, true
-	default:
-		return byTime, true
-	}
+	orders := [...]order{Newest: byTime, Oldest: byTime, Popular: byViews, PopularAsc: byViews, AZ: byName, ZA: byName}
+	return orders[s], s == Newest || s == Popular || s == ZA
 }
