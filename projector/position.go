@@ -90,7 +90,8 @@ func (p *Projector) readAgain(id stream.Identity, rewound bool) {
 	p.saver.forgetSequences()
 	p.upkeep.forgetUpTo(math.MaxUint64)
 	p.saver.noteChange() // the meta record has changed
-	p.publishProgress(func(s *Progress) { s.LastSequence = 0 })
+	p.tracker.progress.LastSequence = 0
+	p.publishProgress()
 }
 
 // setTarget sets the end that this session is to reach.
@@ -106,15 +107,15 @@ func (p *Projector) setTarget(info *jetstream.StreamInfo, askedAt time.Time) {
 	}
 
 	p.tracker.setProblem(frozenProblem, "")
-	p.publishProgress(func(s *Progress) {
-		s.Frozen = ""
-		s.Connected = true
-		s.LastSequence = last
-		s.PeersMissing = countMissingPeers(info)
-		if !p.phase.isServed() {
-			s.Total = last - min(last, p.from)
-		}
-	})
+	now := &p.tracker.progress
+	now.Frozen = ""
+	now.Connected = true
+	now.LastSequence = last
+	now.PeersMissing = countMissingPeers(info)
+	if !p.phase.isServed() {
+		now.Total = last - min(last, p.from)
+	}
+	p.publishProgress()
 }
 
 // reachEnds ends the catching up and the reading again once their ends are reached.
@@ -125,7 +126,7 @@ func (p *Projector) reachEnds(ctx context.Context) error {
 		p.saver.pending.lacking = lacking
 		p.saver.noteChange()
 		p.log.Info("the stream has been read from its beginning", "checkpoint", p.projection.meta.Sequence, "unpublished", len(lacking))
-		p.publishProgress(nil)
+		p.publishProgress()
 	}
 
 	// Catching up: at the first end, ask for the stream's end once more. At this second end the model is complete.
@@ -146,7 +147,7 @@ func (p *Projector) reachEnds(ctx context.Context) error {
 		p.projection.update(func(m *snapshots.Meta) { m.Complete = true })
 		p.phase = caughtUp
 		p.saver.noteChange()
-		p.publishProgress(nil)
+		p.publishProgress()
 	}
 
 	// Serving the saved state: readers have been answered all along.
@@ -156,13 +157,11 @@ func (p *Projector) reachEnds(ctx context.Context) error {
 
 	// Caught up: the model was complete when the end was asked for.
 	if p.phase == caughtUp && isReached() && !p.target.askedAt.IsZero() {
-		asOf := p.target.askedAt
+		if p.target.askedAt.After(p.tracker.progress.AsOf) {
+			p.tracker.progress.AsOf = p.target.askedAt
+		}
 		p.target = end{}
-		p.publishProgress(func(s *Progress) {
-			if asOf.After(s.AsOf) {
-				s.AsOf = asOf
-			}
-		})
+		p.publishProgress()
 	}
 
 	p.projection.nameFeed()
@@ -208,15 +207,14 @@ func (p *Projector) pollStream(ctx context.Context) error {
 
 	// All is well: publish the state of the stream.
 	p.tracker.setProblem(fullProblem, describeFull(info))
-	copies, isCounted := p.saver.copies.count(ctx)
-	p.publishProgress(func(s *Progress) {
-		s.Connected = true
-		s.LastSequence = max(last, s.Checkpoint)
-		s.PeersMissing = countMissingPeers(info)
-		if isCounted {
-			s.Rejected = copies
-		}
-	})
+	now := &p.tracker.progress
+	now.Connected = true
+	now.LastSequence = max(last, now.Checkpoint)
+	now.PeersMissing = countMissingPeers(info)
+	if copies, isCounted := p.saver.copies.count(ctx); isCounted {
+		now.Rejected = copies
+	}
+	p.publishProgress()
 	return nil
 }
 

@@ -103,12 +103,6 @@ type tracker struct {
 	published atomic.Pointer[Progress]
 }
 
-// update changes the progress and publishes it.
-func (t *tracker) update(change func(p *Progress)) {
-	change(&t.progress)
-	t.publish()
-}
-
 // setProblem sets the sentence about a problem, or clears it if empty, and reports whether it is new.
 func (t *tracker) setProblem(source problem, sentence string) (isNew bool) {
 	if t.sentences[source] == sentence {
@@ -158,8 +152,8 @@ func (t *tracker) current() Progress {
 	return p
 }
 
-// publishProgress publishes the position, the model's numbers, and a change, which may be nil.
-func (p *Projector) publishProgress(change func(s *Progress)) {
+// publishProgress publishes the progress, with the position and the model's numbers.
+func (p *Projector) publishProgress() {
 	meta := p.projection.meta
 	isReading := p.projection.reading
 	lacking := p.projection.model.View().Lacking()
@@ -175,26 +169,23 @@ func (p *Projector) publishProgress(change func(s *Progress)) {
 	}
 
 	p.tracker.setProblem(lackingProblem, sentence)
-	p.tracker.update(func(s *Progress) {
-		s.Identity = meta.Identity
-		s.Stream = p.cfg.Stream
-		s.Checkpoint = meta.Sequence
-		s.LastSequence = max(s.LastSequence, meta.Sequence)
-		s.Saved = p.saver.sequence
-		s.CaughtUp = p.phase.isServed()
-		s.Rewound = meta.Rewound
-		s.Reading = isReading
-		s.Unpublished = lacking
-		s.WaitingPurges = len(p.upkeep.purges)
-		s.Counts = p.counts
-		s.Done = s.Total
-		if !s.CaughtUp {
-			s.Done = min(s.Total, meta.Sequence-min(meta.Sequence, p.from))
-		}
-		if change != nil {
-			change(s)
-		}
-	})
+	now := &p.tracker.progress
+	now.Identity = meta.Identity
+	now.Stream = p.cfg.Stream
+	now.Checkpoint = meta.Sequence
+	now.LastSequence = max(now.LastSequence, meta.Sequence)
+	now.Saved = p.saver.sequence
+	now.CaughtUp = p.phase.isServed()
+	now.Rewound = meta.Rewound
+	now.Reading = isReading
+	now.Unpublished = lacking
+	now.WaitingPurges = len(p.upkeep.purges)
+	now.Counts = p.counts
+	now.Done = now.Total
+	if !now.CaughtUp {
+		now.Done = min(now.Total, meta.Sequence-min(meta.Sequence, p.from))
+	}
+	p.tracker.publish()
 }
 
 // reportFailure tells the operator why a session has ended.
@@ -203,7 +194,8 @@ func (p *Projector) reportFailure(err error) {
 	isConnected := p.cfg.JetStream.Conn().IsConnected()
 	if !isFrozen {
 		p.deniedAt = time.Time{}
-		p.tracker.update(func(s *Progress) { s.Connected = isConnected })
+		p.tracker.progress.Connected = isConnected
+		p.publishProgress()
 		if p.tracker.setProblem(streamProblem, fmt.Sprintf("The stream is not being followed: %v.", err)) {
 			p.log.Warn("the stream is not being followed; trying again", "error", err, "checkpoint", p.projection.meta.Sequence)
 		}
@@ -223,10 +215,9 @@ func (p *Projector) reportFailure(err error) {
 		p.log.Error("frozen: nothing is applied, and the last state is served", "reason", frozen.sentence, "checkpoint", p.projection.meta.Sequence)
 	}
 
-	p.tracker.update(func(s *Progress) {
-		s.Frozen = frozen.why
-		s.Connected = isConnected
-	})
+	p.tracker.progress.Frozen = frozen.why
+	p.tracker.progress.Connected = isConnected
+	p.publishProgress()
 	p.serveSaved()
 }
 
@@ -237,5 +228,5 @@ func (p *Projector) serveSaved() {
 	}
 	p.log.Warn("serving the saved state, since the stream is not being followed", "checkpoint", p.projection.meta.Sequence)
 	p.phase = servingSaved
-	p.publishProgress(nil)
+	p.publishProgress()
 }

@@ -53,14 +53,14 @@ func New(cfg Config) *Projector {
 	// Known states without a checkpoint: the last process ended while it read the stream again.
 	p.projection.reading = cfg.Meta.Sequence == 0 && !p.projection.isEmpty()
 
-	p.publishProgress(func(s *Progress) {
-		if marks := cfg.Meta.Marks; cfg.Meta.Complete && len(marks) > 0 {
-			s.AsOf = marks[len(marks)-1].Time
-			if now := time.Now(); s.AsOf.After(now) { // the broker's clock is ahead
-				s.AsOf = now
-			}
+	// The saved state was complete when its last message was stored. The broker's clock may be ahead.
+	if marks := cfg.Meta.Marks; cfg.Meta.Complete && len(marks) > 0 {
+		p.tracker.progress.AsOf = marks[len(marks)-1].Time
+		if p.tracker.progress.AsOf.After(p.tracker.began) {
+			p.tracker.progress.AsOf = p.tracker.began
 		}
-	})
+	}
+	p.publishProgress()
 	return p
 }
 
@@ -168,7 +168,7 @@ func (p *Projector) readDeliveries(ctx context.Context, consumer *consumer) erro
 			}
 		case err := <-p.saver.results:
 			p.saver.finish(err)
-			p.publishProgress(nil)
+			p.publishProgress()
 			p.runUpkeep(ctx)
 		case <-save.C:
 			p.runUpkeep(ctx)
@@ -223,7 +223,7 @@ func (p *Projector) apply(messages []stream.Message, upTo uint64) {
 	p.counts.Applied += uint64(len(messages))
 	p.movedAt = time.Now()
 	p.saver.noteChange()
-	p.publishProgress(nil)
+	p.publishProgress()
 }
 
 // countLoser counts a message that has set no state, and rejects the message if the backend has made a mistake.
@@ -264,7 +264,7 @@ func (p *Projector) runUpkeep(ctx context.Context) {
 		p.projection.update(func(m *snapshots.Meta) { m.Erased = saved })
 	}
 
-	p.publishProgress(nil)
+	p.publishProgress()
 }
 
 // saveWhileWaiting waits before the next session. Meanwhile it goes on saving, and has the saved state served
@@ -282,7 +282,7 @@ func (p *Projector) saveWhileWaiting(ctx context.Context, wait time.Duration) {
 		select {
 		case err := <-p.saver.results:
 			p.saver.finish(err)
-			p.publishProgress(nil)
+			p.publishProgress()
 		case <-save.C:
 		case <-over:
 			return

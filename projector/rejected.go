@@ -55,7 +55,6 @@ func rejectReasons(err error, loss readmodel.Loss) (reason, plain string) {
 type copier struct {
 	stream    stream.Stream // of the copies
 	replicas  int
-	exists    bool      // the stream of the copies; owned by the running commit
 	nextCount time.Time // owned by Run
 }
 
@@ -74,17 +73,11 @@ func (c *copier) copyAll(ctx context.Context, epoch string, rejected []rejection
 		group.Go(func() error { return c.publishCopy(ctx, epoch, r) })
 	}
 
-	err := group.Wait()
-	c.exists = err == nil // otherwise it may have been deleted
-	return err
+	return group.Wait()
 }
 
 // ensureStream creates the stream of rejected events if it is missing.
 func (c *copier) ensureStream(ctx context.Context) error {
-	if c.exists {
-		return nil
-	}
-
 	_, err := c.stream.Info(ctx)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		creating, cancel := context.WithTimeout(ctx, stream.RequestTimeout)
@@ -133,12 +126,7 @@ func newCopy(epoch string, r rejection) *nats.Msg {
 
 // subjectToken turns an epoch into one token of a subject. Epochs that this program makes stay as they are.
 func subjectToken(epoch string) string {
-	return strings.Map(func(r rune) rune {
-		if strings.ContainsRune(".*> ", r) || r < ' ' || r > '~' {
-			return '_'
-		}
-		return r
-	}, epoch)
+	return strings.NewReplacer(".", "_", "*", "_", ">", "_", " ", "_").Replace(epoch)
 }
 
 // count returns how many copies there are, of any stream's events. After a failure ok is false for a
@@ -161,7 +149,6 @@ func (c *copier) count(ctx context.Context) (copies uint64, ok bool) {
 
 // Rejection describes a copy of a rejected event. Strangers wrote its texts.
 type Rejection struct {
-	Epoch     string    // of the event's stream, as in the copy's subject
 	Sequence  uint64    // of the event
 	Subject   string    // of the event
 	Reason    string    // one line
@@ -197,14 +184,13 @@ func ListRejected(ctx context.Context, js jetstream.JetStream) (all []Rejection,
 
 // parseRejection reads a copy. It returns false for a message that no projector made.
 func parseRejection(m *stream.Message) (Rejection, bool) {
-	epoch, number, found := strings.Cut(strings.TrimPrefix(m.Subject, events.RejectedPrefix), ".")
-	seq, err := strconv.ParseUint(number, 10, 64)
-	if !found || err != nil {
+	seq, err := strconv.ParseUint(m.Header.Get(events.HeaderSequence), 10, 64)
+	if err != nil {
 		return Rejection{}, false
 	}
 
 	r := Rejection{
-		Epoch: epoch, Sequence: seq, Subject: m.Header.Get(events.HeaderSubject), Reason: m.Header.Get(events.HeaderReason),
+		Sequence: seq, Subject: m.Header.Get(events.HeaderSubject), Reason: m.Header.Get(events.HeaderReason),
 		Time: m.Time, Truncated: m.Header.Get(events.HeaderTruncated) != "",
 	}
 	if stored, err := time.Parse(time.RFC3339Nano, m.Header.Get(events.HeaderTime)); err == nil {

@@ -189,9 +189,6 @@ func (s *source) explainCreate(err error) error {
 // describeFull returns a sentence if the stream takes in no events, or "".
 func describeFull(info *jetstream.StreamInfo) string {
 	c := info.Config
-	if c.Sealed {
-		return "The stream " + c.Name + " is sealed: it takes in no events; publish them into a new stream."
-	}
 	if c.MaxBytes > 0 && info.State.Bytes+uint64(max(c.MaxMsgSize, 0)) > uint64(c.MaxBytes) {
 		return "The stream " + c.Name + " is full: it takes in no events; raise its MaxBytes."
 	}

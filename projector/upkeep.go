@@ -175,17 +175,12 @@ func (u *upkeep) purgeBefore(ctx context.Context, subject events.Subject, seq ui
 // restoreAll publishes displaced states again. Another program may do the same, so each subject has its
 // turn only once in a while.
 func (u *upkeep) restoreAll(ctx context.Context, saved uint64, deadline time.Time) (restored uint64) {
-	for subject, last := range u.restored {
-		if time.Since(last) >= u.cfg.pace.restoreEvery {
-			delete(u.restored, subject)
-		}
-	}
-
 	for subject, seq := range u.displaced {
 		if time.Now().After(deadline) {
 			return restored
 		}
-		if _, isRecent := u.restored[subject]; isRecent || seq > saved {
+		isRecent := time.Since(u.restored[subject]) < u.cfg.pace.restoreEvery
+		if isRecent || seq > saved {
 			continue
 		}
 		state, isKnown, err := u.cfg.Store.State(subject)

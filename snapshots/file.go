@@ -39,9 +39,6 @@ const (
 // openBolt opens or makes a bbolt file.
 func openBolt(path string) (db *bolt.DB, err error) {
 	info, err := os.Stat(path)
-	if err == nil && info.IsDir() {
-		return nil, syscall.EISDIR
-	}
 	if err == nil && info.Size() == 0 {
 		return nil, errors.New("the file is empty") // bbolt would take it for a new one
 	}
@@ -117,7 +114,7 @@ func SetAside(path string) (name string, err error) {
 
 // RemoveLeftovers removes the files that a killed process has left next to the store at path.
 func RemoveLeftovers(path string) error {
-	return errors.Join(removeIfThere(path+RebuildingSuffix), removeIfThere(path+restoringSuffix))
+	return errors.Join(os.RemoveAll(path+RebuildingSuffix), os.RemoveAll(path+restoringSuffix))
 }
 
 // RenameDurably renames a file, and syncs its directory.
@@ -130,13 +127,6 @@ func RenameDurably(from, to string) error {
 		return err
 	}
 	return errors.Join(dir.Sync(), dir.Close())
-}
-
-func removeIfThere(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
 }
 
 // isSystemError reports whether err comes from the system or another program's lock, and not from the

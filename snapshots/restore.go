@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"time"
 
 	"example.org/registry/events"
@@ -19,7 +20,7 @@ const restorePart = 20_000
 // is there is replaced in one step. The caller has locked the directory.
 func Restore(ctx context.Context, from io.Reader, path string) (h Header, err error) {
 	temporary := path + restoringSuffix
-	if err := removeIfThere(temporary); err != nil {
+	if err := os.RemoveAll(temporary); err != nil {
 		return h, err
 	}
 
@@ -34,7 +35,7 @@ func Restore(ctx context.Context, from io.Reader, path string) (h Header, err er
 		err = RenameDurably(temporary, path)
 	}
 	if err != nil {
-		return h, errors.Join(err, removeIfThere(temporary))
+		return h, errors.Join(err, os.RemoveAll(temporary))
 	}
 	return h, nil
 }

@@ -5,7 +5,7 @@
 // The broker's own error arrives separately, as an error of the whole connection. Errors are wrapped,
 // never replaced: errors.Is and errors.As still find the library's errors.
 //
-// Start with Explain. PermissionError finds the broker's error, and Remedy says what to do.
+// Start with Explain, which finds the broker's error. Remedy says what to do.
 package natserr
 
 import (
@@ -24,7 +24,7 @@ import (
 
 // Reasons why a broker that can be reached does not answer a request.
 var (
-	// ErrRefused matches the errors that PermissionError has explained. Retrying is useless until the
+	// ErrRefused matches the errors of requests that the user may not make. Retrying is useless until the
 	// broker's configuration changes.
 	ErrRefused = errors.New("refused by the broker")
 
@@ -41,13 +41,12 @@ type explained struct {
 func (e *explained) Error() string   { return e.text }
 func (e *explained) Unwrap() []error { return []error{e.kind, e.cause} }
 
-// Explain returns err, the error of a request to JetStream's API on subject, with its reason: the user
-// may not make the request (see PermissionError), there is no JetStream, or it does not answer. It
-// returns nil and a reply of the broker, such as jetstream.ErrStreamNotFound, unchanged. nc is nil
-// without a connection.
+// Explain returns err, the error of a request or publish on subject, with its reason: the user may not
+// make the request (see explainRefusal), there is no JetStream, or it does not answer. It returns nil and
+// a reply of the broker, such as jetstream.ErrStreamNotFound, unchanged. nc is nil without a connection.
 func Explain(nc *nats.Conn, err error, subject string) error {
 	if nc != nil {
-		err = PermissionError(nc, err, subject)
+		err = explainRefusal(nc, err, subject)
 	}
 	if isAny(err, ErrRefused, ErrNoJetStream, ErrSilent) {
 		return err
@@ -62,11 +61,10 @@ func Explain(nc *nats.Conn, err error, subject string) error {
 	return err
 }
 
-// PermissionError returns the permission violation that explains a timed-out request or publish, or else
+// explainRefusal returns the permission violation that explains a timed-out request or publish, or else
 // err. It looks at the connection's last error alone, which must name a subject that begins with prefix,
-// or the inbox for the reply. An empty prefix suits connections that make one request at a time. For a
-// request to JetStream's API use Explain.
-func PermissionError(nc *nats.Conn, err error, prefix string) error {
+// or the inbox for the reply.
+func explainRefusal(nc *nats.Conn, err error, prefix string) error {
 	if !isTimeout(err) || errors.Is(err, ErrRefused) {
 		return err
 	}

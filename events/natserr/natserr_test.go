@@ -44,15 +44,15 @@ func TestRefusal(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
 		_, err = nc.RequestWithContext(ctx, subject, nil)
-		if said := natserr.PermissionError(nc, err, subject); !strings.Contains(said.Error(), want) {
+		if said := natserr.Explain(nc, err, subject); !strings.Contains(said.Error(), want) {
 			t.Errorf("%s: %v, want %q", inbox, said, want)
 		}
 		if inbox == "_INBOX.u" {
-			if said := natserr.PermissionError(nc, err, "$JS.API.STREAM.INFO.S"); said != err {
+			if said := natserr.Explain(nc, err, "$JS.API.STREAM.INFO.S"); errors.Is(said, natserr.ErrRefused) {
 				t.Error("another request's refusal:", said)
 			}
 		}
-		if said := natserr.PermissionError(nc, jetstream.ErrStreamNotFound, subject); said != jetstream.ErrStreamNotFound {
+		if said := natserr.Explain(nc, jetstream.ErrStreamNotFound, subject); said != jetstream.ErrStreamNotFound {
 			t.Error("an answer was changed:", said)
 		}
 	}

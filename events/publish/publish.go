@@ -117,7 +117,7 @@ func (p *Publisher) Publish(ctx context.Context, e events.Event) (Ack, error) {
 
 	ack, err := p.js.PublishMsg(ctx, msg, jetstream.WithExpectStream(p.cfg.Stream))
 	if err != nil {
-		return Ack{}, natserr.PermissionError(p.js.Conn(), err, msg.Subject)
+		return Ack{}, natserr.Explain(p.js.Conn(), err, msg.Subject)
 	}
 	return Ack{Sequence: ack.Sequence}, nil
 }
