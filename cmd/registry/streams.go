@@ -1,10 +1,8 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -30,9 +28,6 @@ func (streamsCreateCmd) Help() string {
 	return "Creates the event stream, the stream of rejected events and the object store of snapshots. What exists stays as it is."
 }
 
-// createWithin bounds all requests.
-const createWithin = 15 * time.Second
-
 // Run prints a line for each stream.
 func (c *streamsCreateCmd) Run(p *process) error {
 	if err := c.NewStreamFlags.Check(); err != nil {
@@ -44,13 +39,11 @@ func (c *streamsCreateCmd) Run(p *process) error {
 		return err
 	}
 	defer nc.Close()
-	ctx, cancel := context.WithTimeout(p.ctx, createWithin)
-	defer cancel()
 
 	// A stream is created only if it is missing, so that its configuration stays.
 	create := func(cfg jetstream.StreamConfig) func() error {
 		return func() error {
-			_, err := js.CreateStream(ctx, cfg)
+			_, err := js.CreateStream(p.ctx, cfg)
 			return err
 		}
 	}
@@ -62,10 +55,10 @@ func (c *streamsCreateCmd) Run(p *process) error {
 	}{
 		{string(c.Stream), string(c.Stream), create(stream.Config(string(c.Stream), c.StreamReplicas, c.StreamHistory, stream.Identity{}))},
 		{rejected.Name, rejected.Name, create(rejected)},
-		{snapshots.BucketName, "OBJ_" + snapshots.BucketName, func() error { return snapshots.NewBucket(js, c.StreamReplicas).Create(ctx) }},
+		{snapshots.BucketName, "OBJ_" + snapshots.BucketName, func() error { return snapshots.NewBucket(js, c.StreamReplicas).Create(p.ctx) }},
 	} {
 		outcome := "exists"
-		_, err := stream.Stream{JS: js, Name: s.stream}.Info(ctx)
+		_, err := stream.Stream{JS: js, Name: s.stream}.Info(p.ctx)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			outcome = "created"
 			err = natserr.Explain(nc, s.create(), jetstream.DefaultAPIPrefix+"STREAM.CREATE."+s.stream)

@@ -18,10 +18,7 @@ import (
 	"example.org/registry/events/natserr"
 )
 
-const (
-	dialWithin = 2 * time.Second // for one address of the broker
-	askWithin  = 3 * time.Second // for one request to JetStream
-)
+const dialWithin = 2 * time.Second // for one address of the broker
 
 // NATSFlags are the flags for reaching a broker that is not the embedded one.
 type NATSFlags struct {
@@ -128,8 +125,6 @@ func (f StreamFlags) Open(ctx context.Context, name string) (*nats.Conn, jetstre
 		return nil, nil, err
 	}
 
-	ctx, cancel := context.WithTimeout(ctx, askWithin)
-	defer cancel()
 	_, err = js.Stream(ctx, string(f.Stream))
 	if err == nil {
 		return nc, js, nil

@@ -17,12 +17,8 @@ import (
 	"example.org/registry/snapshots"
 )
 
-const (
-	// askAgainAfter is the pause of a server without saved state between two requests to the broker.
-	askAgainAfter = 250 * time.Millisecond
-	// restoreWithin bounds the reading of all snapshots that are tried.
-	restoreWithin = 30 * time.Minute
-)
+// askAgainAfter is the pause of a server without saved state between two requests to the broker.
+const askAgainAfter = 250 * time.Millisecond
 
 // loader loads the saved state at a start.
 type loader struct {
@@ -114,8 +110,6 @@ func (l *loader) bootstrap(ctx context.Context, connected <-chan jetstream.JetSt
 	}
 
 	l.live.starting.Store(new("nothing is saved here; loading a snapshot"))
-	ctx, cancel := context.WithTimeout(ctx, restoreWithin)
-	defer cancel()
 	_, err = snapshots.Bootstrap(ctx, bucket, stream.IdentityOf(info), l.cfg.storePath(), l.cfg.Logger)
 	if err != nil {
 		return fmt.Errorf("no snapshot of the stream %s can be used (%w), and only they tell whether the stream has lost anything; "+
