@@ -57,7 +57,6 @@ func TestUsageErrorsNameTheFlag(t *testing.T) {
 		{nil, "serve --idle-timeout=0s", "--idle-timeout"},
 		{nil, "serve --answer-memory=lots", "--answer-memory"},
 		{nil, "serve --answer-memory=1MiB", "--answer-memory"},
-		{nil, "serve --stream=REGISTRY_REJECTED", "--stream"},
 		{nil, "serve --max-staleness=-5s", "--max-staleness"},
 		{nil, "serve --stale-if-error=1ms", "--stale-if-error"},
 		{nil, "serve --min-entries=x", "--min-entries"},

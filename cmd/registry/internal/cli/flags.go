@@ -14,7 +14,6 @@ import (
 	"github.com/docker/go-units"
 	"golang.org/x/term"
 
-	"example.org/registry/events"
 	"example.org/registry/events/broker"
 	"example.org/registry/httpapi/upstream"
 )
@@ -81,14 +80,10 @@ var streamName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // UnmarshalText accepts the characters that are safe everywhere.
 func (s *StreamName) UnmarshalText(text []byte) error {
-	name := string(text)
-	if !streamName.MatchString(name) {
-		return fmt.Errorf("%q is not a stream name: 1 to 64 letters, digits, _ and -", name)
+	if !streamName.Match(text) {
+		return fmt.Errorf("%q is not a stream name: 1 to 64 letters, digits, _ and -", text)
 	}
-	if name == events.RejectedStream || strings.HasPrefix(name, "OBJ_") || strings.HasPrefix(name, "KV_") {
-		return fmt.Errorf("%q is a stream that this program or JetStream keeps for other things", name)
-	}
-	*s = StreamName(name)
+	*s = StreamName(text)
 	return nil
 }
 
