@@ -1,12 +1,10 @@
 package projector
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
 	"runtime/debug"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -22,8 +20,10 @@ const minPart = 64
 type decoded struct {
 	record readmodel.Record
 	line   []byte // as registry export writes it
-	err    error
+	err    error  // an *events.Error
 }
+
+var errPanic = &events.Error{Field: "event", Problem: "internal: a panic, which the log of the server describes"}
 
 // decodeAll decodes and renders messages on all CPUs.
 func decodeAll(messages []stream.Message, log *slog.Logger) []decoded {
@@ -57,7 +57,7 @@ func (d *decoder) decode(m *stream.Message) (result decoded) {
 			d.renderer = readmodel.NewRenderer() // the old one may be in an inconsistent state
 			d.log.Error("event caused a panic; rejected", "seq", m.Sequence, "subject", events.MaskSubject(m.Subject, m.Data),
 				"panic", fmt.Sprintf("a %T", v), "stack", string(debug.Stack()))
-			result = decoded{err: errors.New("internal: " + cleanHeader(fmt.Sprint(v)))}
+			result = decoded{err: errPanic}
 		}
 	}()
 
@@ -71,15 +71,4 @@ func (d *decoder) decode(m *stream.Message) (result decoded) {
 		return decoded{err: err}
 	}
 	return decoded{record: d.renderer.Render(m.Sequence, e.Data), line: line}
-}
-
-// cleanHeader shortens and cleans a text for a header of at most 200 bytes.
-func cleanHeader(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, text)
-	return strings.ToValidUTF8(text[:min(len(text), 180)], "")
 }

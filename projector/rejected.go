@@ -38,10 +38,7 @@ const (
 // log.
 func rejectReasons(err error, loss readmodel.Loss) (reason, plain string) {
 	if bad, isEvent := errors.AsType[*events.Error](err); isEvent {
-		return err.Error(), bad.Plain()
-	}
-	if err != nil {
-		return err.Error(), "internal: a panic"
+		return bad.Error(), bad.Plain()
 	}
 
 	reason = fmt.Sprintf("known revision %d", loss.Known)

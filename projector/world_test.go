@@ -525,7 +525,7 @@ func (w *world) stepNewDisk() {
 	if len(w.truth) > 0 {
 		info, err := w.stream().Info(w.Context())
 		require.NoError(w, err)
-		_, err = snapshots.Bootstrap(w.Context(), snapshots.NewBucket(w.js, 1), stream.IdentityOf(info), w.storePath(), w.log)
+		err = snapshots.Bootstrap(w.Context(), snapshots.NewBucket(w.js, 1), stream.IdentityOf(info), w.storePath(), w.log)
 		require.NoError(w, err)
 	}
 	w.start()

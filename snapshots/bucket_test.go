@@ -135,24 +135,19 @@ func TestBootstrap(t *testing.T) {
 	b, js := newBucket(t)
 	log := slog.New(slog.DiscardHandler)
 	path := filepath.Join(t.TempDir(), "registry.db")
-	bootstrap := func(id stream.Identity) (bool, error) { return Bootstrap(t.Context(), b, id, path, log) }
-	restored, err := bootstrap(identity("a"))
-	require.NoError(t, err)
-	require.False(t, restored, "no snapshots")
+	bootstrap := func(id stream.Identity) error { return Bootstrap(t.Context(), b, id, path, log) }
+	require.NoError(t, bootstrap(identity("a")))
+	require.NoFileExists(t, path, "no snapshots")
 
 	s, m := filled(t, 20)
 	old := put(t, b, s, 5, identity("a"))
 	newer := put(t, b, s, 4, identity("b", "a"))
 	put(t, b, s, 9, identity("z"))
-	restored, err = bootstrap(identity("q"))
-	require.NoError(t, err)
-	require.False(t, restored, "snapshots of others")
-	require.NoFileExists(t, path)
+	require.NoError(t, bootstrap(identity("q")))
+	require.NoFileExists(t, path, "snapshots of others")
 
 	for name, id := range map[string]stream.Identity{"the same": identity("b", "a"), "an earlier one": identity("a"), "a later one": identity("c", "b", "a")} {
-		restored, err = bootstrap(id)
-		require.NoError(t, err, name)
-		require.True(t, restored, name)
+		require.NoError(t, bootstrap(id), name)
 		r, model := mustOpen(t, path)
 		require.Equal(t, m.Digest(), model.Digest(), name)
 		require.Equal(t, newer.Header.Meta, r.Meta(), name)
@@ -166,13 +161,9 @@ func TestBootstrap(t *testing.T) {
 		require.NoError(t, st.Purge(t.Context(), jetstream.WithPurgeSubject(chunkPrefix+o.info.NUID)))
 	}
 	breakChunk(newer)
-	restored, err = bootstrap(identity("c", "b", "a"))
-	require.NoError(t, err)
-	require.True(t, restored, "an older one")
-	require.NoError(t, os.Remove(path))
+	require.NoError(t, bootstrap(identity("c", "b", "a")))
+	require.NoError(t, os.Remove(path), "an older one was restored")
 	breakChunk(old)
-	restored, err = bootstrap(identity("c", "b", "a"))
-	require.ErrorContains(t, err, "chunk 1 of 1")
-	require.False(t, restored)
+	require.ErrorContains(t, bootstrap(identity("c", "b", "a")), "chunk 1 of 1")
 	require.NoFileExists(t, path)
 }

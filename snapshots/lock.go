@@ -17,14 +17,11 @@ var ErrLocked = errors.New("is in use by another process")
 // removed: a lock on an unlinked file keeps no process out.
 const lockName = "registry.lock"
 
-// DirLock is the lock on a data directory. The system also releases it when the process ends in any
-// way.
-type DirLock struct{ file *flock.Flock }
-
 // LockDir locks dir, and makes it (mode 0700) if it is missing. Call it before anything in dir is
 // opened, since the embedded broker does not lock its store. It does not wait. If another process
-// holds the lock, the error matches ErrLocked; any other error names the remedy.
-func LockDir(dir string) (*DirLock, error) {
+// holds the lock, the error matches ErrLocked; any other error names the remedy. The system also releases
+// the lock when the process ends in any way.
+func LockDir(dir string) (*flock.Flock, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		if !errors.Is(err, syscall.ENOTDIR) {
 			err = fmt.Errorf("cannot be made: %w", errors.Unwrap(err))
@@ -42,7 +39,7 @@ func LockDir(dir string) (*DirLock, error) {
 	if !locked {
 		return nil, fmt.Errorf("data directory %s %w; stop that one, or choose another directory with --data-dir", dir, ErrLocked)
 	}
-	return &DirLock{file}, nil
+	return file, nil
 }
 
 // lockError names the path once. Some errors of package os have a path, which may be another one.
@@ -53,6 +50,3 @@ func lockError(path string, err error) error {
 	}
 	return fmt.Errorf("data directory %s: %w; %s", path, err, findRemedy(err))
 }
-
-// Unlock releases the lock. It removes no file.
-func (l *DirLock) Unlock() error { return l.file.Unlock() }

@@ -69,14 +69,13 @@ func (s *Store) fillFrom(ctx context.Context, from io.Reader) (h Header, err err
 	return h, s.Save(part)
 }
 
-// Bootstrap makes a store at path from the newest readable snapshot in the bucket that is related to
-// id, the identity of the stream. Without a related snapshot, restored is false and err is nil. An error
-// means that the list or every related snapshot is unreadable. A snapshot without a readable header counts
-// as related.
-func Bootstrap(ctx context.Context, b *Bucket, id stream.Identity, path string, log *slog.Logger) (restored bool, err error) {
+// Bootstrap makes a store at path from the newest readable snapshot in the bucket that is related to id, the
+// identity of the stream. Without a related snapshot, it does nothing. An error means that the list or every
+// related snapshot is unreadable. A snapshot without a readable header counts as related.
+func Bootstrap(ctx context.Context, b *Bucket, id stream.Identity, path string, log *slog.Logger) error {
 	all, err := b.List(ctx)
 	if err != nil {
-		return false, err
+		return err
 	}
 
 	var unreadable error
@@ -91,15 +90,15 @@ func Bootstrap(ctx context.Context, b *Bucket, id stream.Identity, path string, 
 		if err == nil {
 			log.Info("starting from a snapshot", "name", o.Name, "checkpoint", o.Header.Sequence, "digest", o.Header.Digest,
 				"took", time.Since(began).Round(time.Millisecond).String())
-			return true, nil
+			return nil
 		}
 		log.Warn("snapshot cannot be used; trying an older one", "name", o.Name, "error", err)
 		unreadable = errors.Join(unreadable, fmt.Errorf("%s: %w", o.Name, err))
 		if ctx.Err() != nil {
-			return false, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 	}
-	return false, unreadable
+	return unreadable
 }
 
 func (b *Bucket) restoreObject(ctx context.Context, o Object, path string) error {

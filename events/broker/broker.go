@@ -115,19 +115,11 @@ func checkPort(opts *server.Options) error {
 	return l.Close()
 }
 
-// Addr returns the host:port that clients connect to, with the actual port, or "" without a
+// ClientURL returns the nats:// address that clients connect to, with the actual port, or "" without a
 // listener.
-func (b *Broker) Addr() string {
-	if addr := b.srv.Addr(); addr != nil {
-		return addr.String()
-	}
-	return ""
-}
-
-// ClientURL returns the nats:// address of Addr, or "" without a listener.
 func (b *Broker) ClientURL() string {
-	if addr := b.Addr(); addr != "" {
-		return "nats://" + addr
+	if addr := b.srv.Addr(); addr != nil {
+		return "nats://" + addr.String()
 	}
 	return ""
 }

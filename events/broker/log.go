@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -22,10 +23,7 @@ type logger struct {
 }
 
 func newLogger(l *slog.Logger) *logger {
-	if l == nil {
-		l = slog.New(slog.DiscardHandler)
-	}
-	return &logger{slog: l}
+	return &logger{slog: cmp.Or(l, slog.New(slog.DiscardHandler))}
 }
 
 // fatalReason returns the first fatal message, or "".

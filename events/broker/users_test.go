@@ -45,7 +45,7 @@ func TestUsers(t *testing.T) {
 		for _, addr := range []string{"127.0.0.1:0", "0.0.0.0:0"} {
 			t.Run(name+" "+addr, func(t *testing.T) {
 				b := started(t, Config{Addr: addr, ConfigFile: config(t, text)})
-				_, port, err := net.SplitHostPort(b.Addr())
+				_, port, err := net.SplitHostPort(b.srv.Addr().String())
 				require.NoError(t, err)
 				url := "nats://127.0.0.1:" + port
 				refused(t, url)

@@ -48,14 +48,11 @@ func (i Identity) Related(o Identity) bool {
 	return i.Epoch != "" && o.Has(i.Epoch) || slices.ContainsFunc(i.Follows, o.Has)
 }
 
-// Epochs returns the identity's epoch and the epochs that it follows.
-func (i Identity) Epochs() []string { return append([]string{i.Epoch}, i.Follows...) }
-
 // Follow returns the epochs that a new epoch follows: all epochs of others, each once, at most
 // MaxFollows.
 func Follow(epoch string, others ...Identity) (follows []string) {
 	for _, other := range others {
-		for _, earlier := range other.Epochs() {
+		for _, earlier := range append([]string{other.Epoch}, other.Follows...) {
 			isNew := earlier != "" && earlier != epoch && !slices.Contains(follows, earlier)
 			if isNew && len(follows) < MaxFollows {
 				follows = append(follows, earlier)
