@@ -26,7 +26,7 @@ func (c *column) addText(text string) {
 func (c *column) close() {
 	c.text = slices.Clip(c.text)
 	c.starts = slices.Clip(c.starts)
-	c.sieve.fillBits(c.text)
+	c.sieve = newSieve(c.text)
 }
 
 // find calls f with the number of each text that contains piece, in order. A line feed at an end of
@@ -65,17 +65,22 @@ func (c *column) find(piece []byte, f func(n int)) {
 	}
 }
 
-// sieve rules out most pieces that a column lacks: it knows every byte of the column, and has a bit for
-// the hash of every six in a row.
-type sieve struct {
-	bytes [256]bool
-	bits  []uint64
-}
+// sieve rules out most pieces that a column lacks. It has a bit for the hash of every six bytes in a row.
+type sieve []uint64
 
 const (
 	window    = 6
 	sieveBits = 19
 )
+
+func newSieve(text []byte) sieve {
+	s := make(sieve, 1<<sieveBits/64)
+	for i := range len(text) - window + 1 {
+		bit := windowBit(text[i:])
+		s[bit/64] |= 1 << (bit % 64)
+	}
+	return s
+}
 
 // windowBit returns the sieve's bit of the first window bytes of b, which is not shorter.
 func windowBit(b []byte) uint32 {
@@ -84,26 +89,9 @@ func windowBit(b []byte) uint32 {
 	return uint32(binary.LittleEndian.Uint64(room[:]) * 0x9e3779b97f4a7c15 >> (64 - sieveBits))
 }
 
-func (s *sieve) fillBits(text []byte) {
-	s.bits = make([]uint64, 1<<sieveBits/64)
-	for i, b := range text {
-		s.bytes[b] = true
-		if i+window <= len(text) {
-			bit := windowBit(text[i:])
-			s.bits[bit/64] |= 1 << (bit % 64)
-		}
-	}
-}
-
-func (s *sieve) mayHold(piece []byte) bool {
-	for _, b := range piece {
-		if !s.bytes[b] {
-			return false
-		}
-	}
-
-	for i := range max(0, len(piece)-window+1) {
-		if bit := windowBit(piece[i:]); s.bits[bit/64]>>(bit%64)&1 == 0 {
+func (s sieve) mayHold(piece []byte) bool {
+	for i := range len(piece) - window + 1 {
+		if bit := windowBit(piece[i:]); s[bit/64]>>(bit%64)&1 == 0 {
 			return false
 		}
 	}
