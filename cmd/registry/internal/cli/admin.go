@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 )
 
 // AdminFlags are the flags for reaching the running server.
@@ -19,15 +20,18 @@ type AdminFlags struct {
 	AdminTokenFile string  `placeholder:"FILE" help:"Its bearer token, if it has one." group:"Server"`
 }
 
+// answerWithin is longer than any command takes to begin its answer. It ends a backup at a server that hangs.
+const answerWithin = time.Hour
+
 // Ask sends a request to the operators' listener and returns the body of its response, which the
-// caller closes. A response that is not 2xx is an error with its text. Only ctx limits the time.
+// caller closes. A response that is not 2xx is an error with its text.
 func (f AdminFlags) Ask(ctx context.Context, method, path string) (io.ReadCloser, error) {
 	request, err := f.newRequest(ctx, method, path)
 	if err != nil {
 		return nil, err
 	}
 
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, ResponseHeaderTimeout: answerWithin}}
 	answer, err := client.Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("cannot reach the server: %w; start it (registry serve) or correct --admin-addr", err)

@@ -9,6 +9,6 @@
 //     that can be known.
 //   - No error shows the user or the password of a broker's address.
 //   - Text that strangers may have written goes to a terminal through Printable alone.
-//   - Connecting to a broker times out after a few seconds. A request to a running server lasts as long as
-//     its context.
+//   - Connecting to a broker times out after a few seconds. A running server has an hour to begin its
+//     answer, in which it may rebuild everything.
 package cli
