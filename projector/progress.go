@@ -88,7 +88,6 @@ const (
 	frozenProblem problem = iota
 	streamProblem         // it cannot be reached, or must not be followed
 	storeProblem
-	copiesProblem
 	fullProblem // the stream takes in nothing
 	lackingProblem
 	purgesProblem

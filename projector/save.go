@@ -121,24 +121,20 @@ func (s *saver) save(c *commit) error {
 	ctx, cancel := context.WithTimeout(context.Background(), copyWithin)
 	defer cancel()
 	if err := s.copies.copyAll(ctx, c.meta.Epoch, c.rejected); err != nil {
-		return &copyError{err}
+		return fmt.Errorf("rejected events cannot be copied: %w", err)
 	}
 	c.rejected = nil
-	c.rejectedBytes = 0
 	return s.cfg.Store.Save(snapshots.Commit{States: c.states, Lacking: c.lacking, Meta: c.meta})
 }
-
-// copyError says that rejected events could not be copied.
-type copyError struct{ error }
-
-func (e *copyError) Unwrap() error { return e.error }
 
 // finish takes the result of the running commit. One that has failed is saved again before the next.
 func (s *saver) finish(err error) {
 	s.isSaving = false
 	if err != nil {
 		s.notBefore = time.Now().Add(s.cfg.pace.retryEvery)
-		s.reportFailure(err)
+		if s.problems.setProblem(storeProblem, fmt.Sprintf("The store cannot be written: %v.", err)) {
+			s.cfg.Logger.Error("the store cannot be written; the model is served, and saved later", "error", err)
+		}
 		return
 	}
 
@@ -148,7 +144,6 @@ func (s *saver) finish(err error) {
 	s.saved.Store(s.running.changes)
 	s.running = nil
 	s.problems.setProblem(storeProblem, "")
-	s.problems.setProblem(copiesProblem, "")
 }
 
 // saveRest saves everything that has been applied, when the projector ends. Whatever cannot be saved is
@@ -165,18 +160,6 @@ func (s *saver) saveRest(p *projection) {
 		if err != nil {
 			return
 		}
-	}
-}
-
-func (s *saver) reportFailure(err error) {
-	if _, isCopy := errors.AsType[*copyError](err); isCopy {
-		if s.problems.setProblem(copiesProblem, fmt.Sprintf("Rejected events cannot be copied: %v.", err)) {
-			s.cfg.Logger.Warn("rejected events cannot be copied; nothing is saved until they are", "error", err)
-		}
-		return
-	}
-	if s.problems.setProblem(storeProblem, fmt.Sprintf("The store cannot be written: %v.", err)) {
-		s.cfg.Logger.Error("the store cannot be written; the model is served, and saved later", "error", err)
 	}
 }
 

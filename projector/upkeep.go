@@ -122,22 +122,19 @@ func (u *upkeep) run(ctx context.Context, saved, erased uint64, mayRestore bool)
 	}
 
 	deadline := time.Now().Add(upkeepWithin)
-	u.reportPurges(u.purgeAll(ctx, saved, deadline))
+	sentence := ""
+	if err := u.purgeAll(ctx, saved, deadline); err != nil {
+		sentence = fmt.Sprintf("Messages before removals are not purged: %v.", err)
+		u.notBefore = time.Now().Add(upkeepRetry)
+	}
+	if u.problems.setProblem(purgesProblem, sentence) && sentence != "" {
+		u.cfg.Logger.Warn("messages before removals are not purged; trying again", "problem", sentence)
+	}
+
 	if mayRestore {
 		restored = u.restoreAll(ctx, saved, deadline)
 	}
 	return restored
-}
-
-func (u *upkeep) reportPurges(err error) {
-	sentence := ""
-	if err != nil {
-		sentence = fmt.Sprintf("Messages before removals are not purged: %v.", err)
-		u.notBefore = time.Now().Add(upkeepRetry)
-	}
-	if u.problems.setProblem(purgesProblem, sentence) && err != nil {
-		u.cfg.Logger.Warn("messages before removals are not purged; trying again", "error", err)
-	}
 }
 
 func (u *upkeep) purgeAll(ctx context.Context, saved uint64, deadline time.Time) error {
