@@ -24,9 +24,11 @@ func parseAvatar(user, raw string) (size int, err error) {
 	if !events.IsID(user) {
 		return 0, invalid("chatUserId")
 	}
+
 	p := readParams(raw)
 	size = p.readNumber("size", 16, 512, defaultAvatar)
-	if size&(size-1) != 0 { // 16, 32, 64, 128, 256, 512
+	isPowerOfTwo := size&(size-1) == 0 // 16, 32, 64, 128, 256 or 512
+	if !isPowerOfTwo {
 		p.refuse("size")
 	}
 	return size, p.err
@@ -48,7 +50,7 @@ func serveAvatar(x *exchange) error {
 
 	x.media = picture.Type
 	x.cache = policy{control: "public, max-age=3600"}
-	if picture.Failed {
+	if picture.Failed { // the platform may have a better picture soon
 		x.cache = policy{control: "public, max-age=60"}
 	}
 	return x.send(picture.Bytes)

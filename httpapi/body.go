@@ -11,8 +11,8 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// Bodies with entries. Package readmodel encodes an entry once per change; a body joins these fragments, and costs only the
-// copying.
+// This file makes bodies with entries. Package readmodel encodes each entry once, when it changes, so a body is made by copying
+// the JSON of its entries.
 
 // Counts is how many entries the lists show.
 type Counts struct {
@@ -98,7 +98,8 @@ func appendPage(dst []byte, p readmodel.Page) []byte {
 	return append(dst, '}')
 }
 
-// appendCheck appends the result of a check, without its first brace (httpapi/CONTRACT.md#check).
+// appendCheck appends the result of a check (httpapi/CONTRACT.md#check). The caller has written the opening brace, since a batch
+// writes an id after it.
 func appendCheck(dst []byte, c readmodel.CheckResult) []byte {
 	dst = appendArray(append(dst, `"results":`...), c.Groups, appendGroup)
 	if len(c.Similar) > 0 {
@@ -134,8 +135,10 @@ func appendRanked(dst []byte, p *readmodel.RankedPage) []byte {
 		})
 		return append(dst, '}')
 	})
+
+	facets := p.Facets // in the order of events.Lists
 	dst = fmt.Appendf(dst, `,"total":%d,"hasMore":%t,"facets":{"scammers":%d,"servers":%d,"legit":%d},"suggestions":`,
-		p.Total, p.HasMore, p.Facets[0], p.Facets[1], p.Facets[2])
+		p.Total, p.HasMore, facets[0], facets[1], facets[2])
 	return append(appendArray(dst, p.Suggestions, appendText), '}')
 }
 

@@ -24,8 +24,8 @@ type feedBody struct {
 
 var feedCache = policy{control: "public, s-maxage=5"}
 
-// serveFeed serves GET /api/changes: the position of the feed (httpapi/CONTRACT.md#changes). It has no tag, since it has the
-// time in it.
+// serveFeed serves GET /api/changes: the position of the feed (httpapi/CONTRACT.md#changes). The answer has no tag, since asOf
+// changes even if nothing else does.
 func serveFeed(x *exchange) error {
 	if err := readParams(x.query()).err; err != nil {
 		return err
@@ -35,7 +35,7 @@ func serveFeed(x *exchange) error {
 		return err
 	}
 
-	if view.Epoch() == "" {
+	if view.Epoch() == "" { // there is no feed at present
 		return errNotReached
 	}
 	return x.sendJSON(feedCache, "", feedBody{
@@ -87,9 +87,11 @@ func serveChanges(x *exchange) error {
 			return err
 		}
 
-		// The wait may have used up the time that the server gives an answer.
+		// The wait may have used up the time that the server allows for an answer: that time begins anew.
 		_ = http.NewResponseController(x.c.Writer).SetWriteDeadline(time.Now().Add(writeTimeout))
-		if view, err = loadFeed(x, q); err != nil {
+
+		view, err = loadFeed(x, q)
+		if err != nil {
 			return err
 		}
 	}
@@ -111,7 +113,7 @@ func serveChanges(x *exchange) error {
 // sizeOfChange is room for what a change has besides its entry, in bytes.
 const sizeOfChange = 128
 
-// loadFeed loads a view of the epoch at or after the sequence.
+// loadFeed loads a view of the epoch q.epoch, at the sequence q.since or after it.
 func loadFeed(x *exchange, q feedQuery) (*readmodel.View, error) {
 	view, err := x.loadView()
 	if err != nil {
@@ -129,7 +131,7 @@ func loadFeed(x *exchange, q feedQuery) (*readmodel.View, error) {
 		return nil, err
 	}
 
-	// During the wait for the sequence, another stream may have replaced that of the first view.
+	// While loadViewAt waited, another stream may have replaced that of the first view.
 	return view, checkEpoch(view, q.epoch)
 }
 
@@ -152,9 +154,9 @@ type polls struct {
 	waiting places
 	newest  atomic.Pointer[feedState]
 
-	ctx   context.Context // ends all waits, and watch
+	ctx   context.Context // ends all waits and watchChanges
 	end   context.CancelFunc
-	watch sync.WaitGroup
+	watch sync.WaitGroup // of the goroutine of watchChanges
 }
 
 // feedState is the newest state of the feed, until a change comes.
@@ -165,21 +167,21 @@ type feedState struct {
 }
 
 func newFeedState(view *readmodel.View) *feedState {
-	return &feedState{view.Epoch(), view.Feed().LastChange(), make(chan struct{})}
+	return &feedState{epoch: view.Epoch(), lastChange: view.Feed().LastChange(), outdated: make(chan struct{})}
 }
 
 const (
-	// pacePerPoll times the number of waiting polls is the least time between two wakings of all polls. It bounds the CPU
-	// time of waking them, whatever the rate of changes (deploy/capacity.md).
+	// pacePerPoll times the number of waiting requests is how long watchChanges pauses after it has woken them all. However
+	// fast changes come, these pauses bound the CPU time of waking (deploy/capacity.md).
 	pacePerPoll = 25 * time.Microsecond
-	// minPace bounds the cost of watching without polls.
+	// minPace is the shortest pause of watchChanges, even if no request waits.
 	minPace = time.Millisecond
-	// pollView is the time between two looks at the view while no new sequence comes: a view of another stream may have a
-	// lower sequence, which Await would never report.
+	// pollView is after which time without a new sequence watchChanges looks at the view all the same. A view of another
+	// stream may have a lower sequence, and Await would not return for it.
 	pollView = time.Second
 )
 
-// newPolls returns polls for at most so many waiting requests. They watch the reader until close.
+// newPolls returns polls for at most so many waiting requests. A goroutine watches the reader until close.
 func newPolls(reader Reader, most int) *polls {
 	p := &polls{reader: reader, waiting: newPlaces(most)}
 	p.ctx, p.end = context.WithCancel(context.Background())
@@ -202,22 +204,24 @@ func (p *polls) watchChanges() {
 		_, _ = p.reader.Await(ctx, seq+1)
 		cancel()
 
-		// Another model may have replaced the awaited one, so the newest view counts.
+		// Another model may have replaced the awaited one, so only the newest view counts.
 		view := p.reader.View()
 		seq = view.Sequence()
+
 		known := p.newest.Load()
-		if view.Epoch() != known.epoch || view.Feed().LastChange() != known.lastChange {
+		hasChanged := view.Epoch() != known.epoch || view.Feed().LastChange() != known.lastChange
+		if hasChanged {
 			p.newest.Store(newFeedState(view))
 			close(known.outdated)
 		}
 
-		// At a high rate of changes, several are told at once.
+		// All changes that come during this pause wake the requests only once.
 		pause.For(p.ctx, max(minPace, pacePerPoll*time.Duration(len(p.waiting))))
 	}
 }
 
-// await returns when the feed has a change after q.since or another epoch, after q.wait, or when the server stops. Errors:
-// errBusy, or ctx's.
+// await returns nil once the feed has a change after q.since or another epoch, once q.wait is over, or once the server stops.
+// Its error is errBusy or ctx's.
 func (p *polls) await(ctx context.Context, q feedQuery) error {
 	if !p.waiting.enter() {
 		return errBusy

@@ -15,7 +15,7 @@ import (
 //go:embed openapi.yaml
 var openAPIFile string
 
-// openAPI returns the description of this API. If there is a public address, it is the document's server.
+// openAPI returns the description of this API. It names baseURL as the server, or "/" if baseURL is empty.
 func openAPI(baseURL string) []byte {
 	if baseURL == "" {
 		return []byte(openAPIFile)
@@ -41,8 +41,8 @@ func serveDocument(media, cacheControl string, body []byte) handler {
 	}
 }
 
-// serveProofs serves GET /proofs/{id} with the address of the proofs page, below base. The id is checked, so it cannot lead to
-// another address.
+// serveProofs redirects GET /proofs/{id} to the page of these proofs, below base. The id is checked, so that it cannot lead
+// anywhere else.
 func serveProofs(base string) handler {
 	return func(x *exchange) error {
 		id := x.c.Param("id")
@@ -86,19 +86,21 @@ func securityText(contact, baseURL string, now time.Time) string {
 	return text
 }
 
-// CheckContact rejects a contact that RFC 9116 does not allow: all but a mailto:, https: or tel: address. "" is valid.
+// CheckContact returns an error unless the contact is one that RFC 9116 allows, a mailto:, https: or tel: address, or empty.
 func CheckContact(contact string) error {
 	if contact == "" {
 		return nil
 	}
+
 	u, err := url.Parse(contact)
-	if err != nil || strings.ContainsFunc(contact, func(r rune) bool { return r <= ' ' || r > '~' }) {
+	isPrintable := !strings.ContainsFunc(contact, func(r rune) bool { return r <= ' ' || r > '~' })
+	if err != nil || !isPrintable {
 		return fmt.Errorf("%q is not an address", contact)
 	}
 
 	isWeb := u.Scheme == "https" && u.Host != ""
-	isPersonal := (u.Scheme == "mailto" || u.Scheme == "tel") && u.Opaque != ""
-	if !isWeb && !isPersonal {
+	isMailOrPhone := (u.Scheme == "mailto" || u.Scheme == "tel") && u.Opaque != ""
+	if !isWeb && !isMailOrPhone {
 		return fmt.Errorf("%q is not a mailto:, https: or tel: address", contact)
 	}
 	return nil

@@ -24,8 +24,8 @@ func parseDonation(raw string) (id string, err error) {
 	return id, p.err
 }
 
-// serveDonation serves GET /api/donate/status. It is neither cached nor logged: only clients that know a donation's id may see
-// it (httpapi/CONTRACT.md#donations).
+// serveDonation serves GET /api/donate/status (httpapi/CONTRACT.md#donations). Only clients that know a donation's id may see the
+// donation, so no cache keeps the answer and no log has the id.
 func serveDonation(x *exchange) error {
 	id, err := parseDonation(x.query())
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 // handler answers a request: it returns nil once it has sent the answer, else the failure to be sent.
 type handler func(x *exchange) error
 
-// exchange is one request and its answer. The methods are the steps of a handler, in this order: loadView, sendKnown, search,
-// makeBody, send. One goroutine uses it.
+// exchange is one request and its answer. A handler calls its methods in this order: loadView, sendKnown, search, makeBody,
+// send. Only one goroutine uses an exchange.
 type exchange struct {
 	head
 	api   *Public
@@ -33,11 +33,11 @@ type exchange struct {
 	memory int  // bytes that the answer has taken
 }
 
-// serve makes gin call h, unless the client is over its limit.
+// serve returns h as a handler for gin. To a client that is over its limit, it sends 429 without calling h.
 func (p *Public) serve(limit *rateLimit, h handler) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		x := &exchange{api: p, c: c, began: time.Now()}
-		defer func() { _ = x.holdMemory(0) }() // which cannot fail
+		defer func() { _ = x.holdMemory(0) }() // to give memory back cannot fail
 
 		err := limit.allow(c)
 		if err == nil {
@@ -52,8 +52,8 @@ func (p *Public) serve(limit *rateLimit, h handler) gin.HandlerFunc {
 // query returns the query string as sent.
 func (x *exchange) query() string { return x.c.Request.URL.RawQuery }
 
-// sendKnown answers without a query if the content of the tag is known: by 304 to a client that has it, else by the kept body.
-// It reports whether it has answered.
+// sendKnown sets how the answer is cached, and its tag. If it can, it then answers without a query: by a 304 to a client that
+// has the content of this tag, else by the kept body. It reports whether it has answered; if not, send will keep the body.
 func (x *exchange) sendKnown(cache policy, tag string) (sent bool, err error) {
 	x.setContent(cache, tag)
 	x.keep = true
@@ -62,8 +62,8 @@ func (x *exchange) sendKnown(cache policy, tag string) (sent bool, err error) {
 	kept, isKept := x.api.bodies.GetIfPresent(x.bodyKey())
 	isKept = isKept && kept.tag == tag
 
-	// A 304 names the variant that the 200 would have. Without a kept body that variant is not known yet: the 304 then names
-	// the variant that the client has.
+	// The ETag of a 304 says, like that of the 200, whether the body is compressed. Without a kept body that is not known yet,
+	// so the 304 repeats what the client's own tag says.
 	if has, hasZipped := x.clientHas(); has {
 		x.zipped = hasZipped && x.gzip
 		if isKept {
@@ -85,27 +85,31 @@ func (x *exchange) sendKnown(cache policy, tag string) (sent bool, err error) {
 	return true, nil
 }
 
-// setContent sets how the answer is cached, and its tag, which may be empty. Only a body with a tag is compressed.
+// setContent sets how the answer is cached, its tag, and whether its body may be compressed. The tag may be empty; then the
+// body is not compressed.
 func (x *exchange) setContent(cache policy, tag string) {
 	x.cache = cache
 	x.tag = tag
 	x.gzip = tag != "" && !cache.asIs && acceptsGzip(x.c.Request.Header["Accept-Encoding"])
 }
 
-// clientHas reports whether If-None-Match is * or names the tag in either variant, and whether it names the compressed
-// variant. Since no tag contains quotes, finding a tag in the joined lines is the weak comparison of RFC 9110, 13.1.2.
+// clientHas reports whether the client has the body, because If-None-Match is * or names its tag; zipped reports whether it
+// names the tag of the compressed body. It is enough to look for the quoted tag anywhere in the header: no tag contains quotes,
+// and RFC 9110, 13.1.2, ignores the W/ before a weak tag.
 func (x *exchange) clientHas() (has, zipped bool) {
 	tags := strings.Join(x.c.Request.Header["If-None-Match"], ",")
 	if tags == "" || x.tag == "" {
 		return false, false
 	}
+
 	zipped = strings.Contains(tags, `"`+x.tag+`-gzip"`)
 	hasPlain := strings.Contains(tags, `"`+x.tag+`"`)
-	return zipped || hasPlain || tags == "*", zipped
+	has = zipped || hasPlain || tags == "*"
+	return has, zipped
 }
 
-// search runs a query, in its turn if it costs milliseconds. A client that closes its side of the connection may still wait for
-// the answer, so the query's context does not end with the request's.
+// search runs a query. A costly query, which takes milliseconds, first waits for its turn. net/http ends the request's context
+// when the client closes its side of the connection; since such a client may still wait for the answer, the query goes on.
 func (x *exchange) search(costly bool, query func(ctx context.Context) error) error {
 	ctx := context.WithoutCancel(x.c.Request.Context())
 	if costly {
@@ -120,8 +124,8 @@ func (x *exchange) search(costly bool, query func(ctx context.Context) error) er
 // sizeOfEnvelope is room for what a body has besides its entries, in bytes.
 const sizeOfEnvelope = 256
 
-// makeBody returns an empty body with room for entries of size bytes. The memory is taken first, so that neither large answers
-// nor clients that do not read multiply. Its error is errBusy.
+// makeBody returns an empty body with room for entries of size bytes. It takes the memory from the budget first, which bounds
+// what large answers and clients that do not read may hold together. Its error is errBusy.
 func (x *exchange) makeBody(size int) ([]byte, error) {
 	size += sizeOfEnvelope
 	if err := x.holdMemory(size); err != nil {
@@ -141,7 +145,8 @@ func (x *exchange) holdMemory(size int) error {
 
 const minZipped = 1 << 10 // bytes from which a body is compressed
 
-// send sends a body, compressed if the client accepts that, or a 304 to a client that has it.
+// send sends a body, compressed if the client accepts that, or a 304 to a client that has it. After sendKnown, it also keeps
+// the body for later requests.
 func (x *exchange) send(body []byte) error {
 	if x.gzip && len(body) >= minZipped {
 		zipped := x.api.gzips.compress(body)
@@ -157,11 +162,11 @@ func (x *exchange) send(body []byte) error {
 	}
 
 	if x.keep && len(body) <= maxKept {
-		// Strings of a request share the memory of its first line: the cache gets copies.
+		// Path and query are parts of the request's first line and would keep all of it in memory: the cache gets copies.
 		key := x.bodyKey()
 		key.path = strings.Clone(key.path)
 		key.query = strings.Clone(key.query)
-		x.api.bodies.Set(key, keptBody{x.tag, body, x.zipped})
+		x.api.bodies.Set(key, keptBody{tag: x.tag, body: body, zipped: x.zipped})
 	}
 
 	if has, _ := x.clientHas(); has {
@@ -201,12 +206,14 @@ func (x *exchange) fail(err error) {
 		x.logFailure(err.Error())
 	}
 
+	// A failure has no tag and is not cached, whatever the handler has set for a success.
 	asPage := x.api.failsAsPage(x.c.Request.URL.Path, f.status)
 	x.head = head{waits: x.waits, view: x.view, asOf: x.asOf}
 
-	// A donation's 404 is about a state: its view lacks the donation. Other 404s of the API have no view.
-	isAboutState := f.status == http.StatusNotFound && !asPage
-	if !isAboutState {
+	// The 404 of an unknown donation names the state that lacks the donation. The other 404s that are no pages have loaded no
+	// view.
+	mayNameState := f.status == http.StatusNotFound && !asPage
+	if !mayNameState {
 		x.view = nil
 	}
 
@@ -222,7 +229,8 @@ func (x *exchange) fail(err error) {
 	x.writeAnswer(f.status, []byte(`{"error":"`+f.text+`"}`))
 }
 
-// logFailure logs with the route alone: queries and ids are about people.
+// logFailure logs a failure of the request. The log gets the pattern of the path only, since paths and queries contain
+// ids of people.
 func (x *exchange) logFailure(text string) {
 	x.api.logger.ErrorContext(x.c.Request.Context(), "request failed", "route", routeOf(x.c), "error", text)
 }
@@ -241,8 +249,8 @@ func (x *exchange) writeAnswer(status int, body []byte) {
 		h.Set("Content-Type", x.contentType())
 	}
 
-	// The time is taken before the body is sent, since a slow client makes no slow server. A client that asked to wait is not
-	// timed at all.
+	// Stop the clock before the body is sent, so that a slow client does not count as a slow server. A request that asked to
+	// wait does not count at all.
 	if !x.waits {
 		x.api.metrics.seconds.WithLabelValues(routeOf(x.c)).Observe(time.Since(x.began).Seconds())
 	}
@@ -259,7 +267,8 @@ type bodyKey struct {
 
 func (x *exchange) bodyKey() bodyKey { return bodyKey{x.c.Request.URL.Path, x.query(), x.gzip} }
 
-// keptBody is a body that was sent. Nothing has to invalidate it, since it is only used for the content that its tag names.
+// keptBody is a body that was sent. It never has to be invalidated, since it is sent again only while the content still has
+// the same tag.
 type keptBody struct {
 	tag    string
 	body   []byte
@@ -268,8 +277,8 @@ type keptBody struct {
 
 const (
 	maxKept     = 256 << 10 // bytes of a body that is kept
-	keptBodies  = 64 << 20  // bytes of all of them
-	keptBesides = 256       // bytes of a kept body besides its texts, roughly
+	keptBodies  = 64 << 20  // bytes of all kept bodies
+	keptBesides = 256       // bytes that a kept body takes besides its path, query and body, roughly
 )
 
 func newKeptBodies() *otter.Cache[bodyKey, keptBody] {
@@ -278,7 +287,7 @@ func newKeptBodies() *otter.Cache[bodyKey, keptBody] {
 		Weigher: func(k bodyKey, b keptBody) uint32 {
 			return uint32(len(k.path) + len(k.query) + len(b.body) + keptBesides)
 		},
-		Executor: func(f func()) { f() }, // no goroutine outlives its caller
+		Executor: func(f func()) { f() }, // asynchronous tasks run in the caller's goroutine
 	})
 }
 

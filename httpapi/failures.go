@@ -8,20 +8,21 @@ import (
 	"net/http"
 )
 
-// failure is an answer without success: a row of the table of httpapi/CONTRACT.md#errors, as an error.
+// failure is an error that the client is told. It has a row of the table in httpapi/CONTRACT.md#errors.
 type failure struct {
 	status     int
 	code       string // Registry-Error, for programs
 	text       string // in Polish, for people
 	retryAfter string // in seconds; "" for no header
 
-	param  string // that is wrong or missing
+	param  string // the parameter that is wrong or missing, if any
 	reason string // in English, for operators
 }
 
 func (f *failure) Error() string { return cmp.Or(f.reason, f.text) }
 
-// The table. invalid, missing, loading and rateLimited fill in a row.
+// These are the rows of the table. The functions invalid, missing, loading and rateLimited return copies of a row with its
+// details.
 var (
 	errInvalid     = &failure{status: http.StatusBadRequest, code: "invalid-parameter", text: "Nieprawidłowy parametr: %s."}
 	errMissing     = &failure{status: http.StatusBadRequest, code: "missing-parameter", text: "Brak wymaganego parametru: %s."}
@@ -45,7 +46,7 @@ func (f failure) withParam(name string) *failure {
 	return &f
 }
 
-// loading returns errLoading with its reason, for /readyz.
+// loading returns errLoading with the reason that /readyz shows. An empty reason leaves that of errLoading.
 func loading(reason string) error {
 	f := *errLoading
 	f.reason = cmp.Or(reason, f.reason)
@@ -58,7 +59,8 @@ func rateLimited(retryAfter string) error {
 	return &f
 }
 
-// failureOf returns the failure that a client is told. Any other error is a 500, and its detail is for the log alone.
+// failureOf returns the failure that the client is told. An unexpected error becomes errInternal: its text goes to the log, never
+// to a client.
 func failureOf(err error) *failure {
 	if f, ok := errors.AsType[*failure](err); ok {
 		return f

@@ -17,7 +17,7 @@ type head struct {
 	cache  policy
 	waits  bool   // the client asked to wait, for a sequence or a change: no cache may keep the answer
 	tag    string // names the content, without quotes; "" for none
-	zipped bool
+	zipped bool   // the body is compressed
 	media  string // "" means JSON or, for a page, HTML
 	page   page
 }
@@ -26,7 +26,7 @@ type head struct {
 type policy struct {
 	control string // Cache-Control
 	cdn     string // CDN-Cache-Control, if any
-	asIs    bool   // never compressed, so that its length tells nothing
+	asIs    bool   // the body is never compressed: a compressed length would tell something about the content
 }
 
 // page distinguishes pages of the site from answers of the API.
@@ -87,11 +87,14 @@ func (d *head) setHeaders(h http.Header, path string) {
 }
 
 func (d *head) setCacheHeaders(h http.Header) {
-	// Vary does not depend on the size of the body, which a 304 does not know.
+	// A 304 has the Vary of the 200 without knowing the size of the body, so Vary names Accept-Encoding even where the body is
+	// too small to be compressed.
 	var vary []string
 	if d.tag != "" && !d.cache.asIs {
 		vary = append(vary, "Accept-Encoding")
 	}
+
+	// A client that asks for a sequence must not get a cached answer from before it.
 	if d.view != nil && d.cache.control != "" {
 		vary = append(vary, minSeqHeader)
 	}
@@ -99,7 +102,7 @@ func (d *head) setCacheHeaders(h http.Header) {
 		h.Set("Vary", strings.Join(vary, ", "))
 	}
 
-	// Nobody else may get the answer to a client that waited.
+	// No cache may keep the answer to a client that asked to wait.
 	mayBeCached := !d.waits && d.cache.control != ""
 	if mayBeCached {
 		h.Set("Cache-Control", d.cache.control)
@@ -114,7 +117,8 @@ func (d *head) setCacheHeaders(h http.Header) {
 	}
 }
 
-// setCommonHeaders sets the headers of every answer. It ignores Origin: a shared cache may give an answer to anybody.
+// setCommonHeaders sets the headers of every answer. They are the same for every Origin, since a shared cache may give one
+// answer to pages of any origin.
 func setCommonHeaders(h http.Header, path string) {
 	h.Set("Access-Control-Allow-Origin", "*")
 	h.Set("Access-Control-Expose-Headers", exposedHeaders)
@@ -132,11 +136,12 @@ func setPageHeaders(h http.Header) {
 		"img-src 'self'; script-src 'self'; style-src 'self'")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 
-	// Addresses of pages name persons.
+	// The address of a page may name a person: no other site may learn it from a link.
 	h.Set("Referrer-Policy", "no-referrer")
 }
 
-// acceptsGzip reports whether Accept-Encoding gives gzip a weight above zero (RFC 9110, 12.5.3).
+// acceptsGzip reports whether Accept-Encoding gives gzip a weight above zero (RFC 9110, 12.5.3). The weight of * only counts if
+// gzip has none of its own.
 func acceptsGzip(lines []string) (accepts bool) {
 	for _, line := range lines {
 		for part := range strings.SplitSeq(line, ",") {

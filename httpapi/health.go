@@ -35,12 +35,12 @@ type Health struct {
 	Readiness func() Readiness
 	// MaxStaleness is the maximum age of AsOf at which responses are sent. Zero means any age.
 	MaxStaleness time.Duration
-	// MinEntries is how many entries the lists must show in all. Zero means none.
+	// MinEntries is how many entries the lists must show in all before anything is served. Zero means no minimum.
 	MinEntries int
 }
 
-// View returns the view to serve and its readiness, or the reason why nothing may be served: unknown is never clean. It reads the
-// readiness before the view, so that AsOf never promises more than the view has.
+// View returns the view to serve and its readiness, or an error with the reason why nothing may be served. It reads the readiness
+// before the view, so that AsOf never promises more than the view has.
 func (h *Health) View() (*readmodel.View, Readiness, error) {
 	readiness := h.Readiness()
 	view := h.Reader.View()
@@ -69,7 +69,7 @@ func (h *Health) admit(view *readmodel.View, readiness Readiness) error {
 	return nil
 }
 
-// IsEmpty reports whether the registry has no entries yet, which is why nothing is served.
+// IsEmpty reports whether nothing is served because the registry has no entries yet.
 func (h *Health) IsEmpty() bool {
 	return h.MinEntries > 0 && h.Readiness().Ready && h.Reader.View().Total() == 0
 }
@@ -86,12 +86,12 @@ func (h *Health) ready() int64 {
 const minSeqHeader = "Registry-Min-Sequence"
 
 const (
-	sequenceWait       = 2 * time.Second
-	maxSequenceWaiting = 256
+	sequenceWait       = 2 * time.Second // how long a request waits for a sequence
+	maxSequenceWaiting = 256             // requests that wait at once
 )
 
-// loadView loads the state to answer from: the newest one or, if the client asks for a sequence, a state that has it. The
-// parameters have been checked. Errors: a failure, or the request's context's.
+// loadView loads the state to answer from: the newest one or, if the client asks for a sequence, a state at it or after it. The
+// caller has checked the parameters, since a bad one comes before a 503. The error is a failure or the request context's.
 func (x *exchange) loadView() (*readmodel.View, error) {
 	atLeast, given, err := minSequence(x.c.Request.Header[minSeqHeader])
 	if err != nil {
@@ -103,7 +103,7 @@ func (x *exchange) loadView() (*readmodel.View, error) {
 	return x.loadViewAt(atLeast)
 }
 
-// loadViewAt loads a state at a sequence or after it, for which it waits a little.
+// loadViewAt loads a state at a sequence or after it. It waits at most sequenceWait for one.
 func (x *exchange) loadViewAt(atLeast uint64) (*readmodel.View, error) {
 	view, readiness, err := x.api.health.View()
 	if err != nil {
@@ -111,15 +111,16 @@ func (x *exchange) loadViewAt(atLeast uint64) (*readmodel.View, error) {
 	}
 
 	if view.Sequence() < atLeast {
-		if readiness.Frozen {
+		if readiness.Frozen { // nothing more is applied, so waiting is useless
 			return nil, errNotReached
 		}
 		if err := x.awaitSequence(atLeast); err != nil {
 			return nil, err
 		}
 
-		// The new view may not be good enough to serve, or another model may have replaced it.
-		if view, readiness, err = x.api.health.View(); err != nil {
+		// Ask again: the new state may not be fit to serve, or an older state of another model may have replaced it.
+		view, readiness, err = x.api.health.View()
+		if err != nil {
 			return nil, err
 		}
 		if view.Sequence() < atLeast {

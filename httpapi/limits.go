@@ -15,7 +15,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// The bounds of httpapi/CONTRACT.md#overload. A request beyond them is refused at once, by errBusy.
+// This file has the bounds of httpapi/CONTRACT.md#overload. A request that exceeds one of them is refused with errBusy.
 
 // memory bounds the memory of all answers that are being made or sent. Any goroutine may use it.
 type memory struct {
@@ -27,9 +27,9 @@ type memory struct {
 const (
 	// defaultMemory is for a process that does not know how much memory it has.
 	defaultMemory = 256 << 20
-	// collected times its bytes is the memory that an answer takes: the garbage collector lets the heap grow to twice its
-	// live bytes.
-	collected = 2
+	// memoryPerByte is how many bytes of memory count for each byte of an answer: the garbage collector lets the heap grow to
+	// twice its live bytes.
+	memoryPerByte = 2
 )
 
 // newMemory returns a memory of limit bytes; 0 means defaultMemory.
@@ -42,8 +42,9 @@ func newMemory(limit int64) *memory {
 
 // take takes memory for an answer of so many bytes. If bytes is negative, it gives memory back, which never fails.
 func (m *memory) take(bytes int) error {
-	size := int64(bytes) * collected
-	if m.used.Add(size) > m.limit && size > 0 {
+	size := int64(bytes) * memoryPerByte
+	used := m.used.Add(size)
+	if used > m.limit && size > 0 {
 		m.used.Add(-size)
 		m.refused.Add(1)
 		return errBusy
@@ -59,15 +60,16 @@ type turns struct {
 }
 
 const (
-	maxSearchesWaiting = 64
-	searchWait         = time.Second
+	maxSearchesWaiting = 64          // queries that wait for a turn at once
+	searchWait         = time.Second // how long each of them waits
 )
 
 func newTurns() *turns {
-	return &turns{semaphore.NewWeighted(int64(max(runtime.GOMAXPROCS(0)-1, 1))), newPlaces(maxSearchesWaiting)}
+	most := max(runtime.GOMAXPROCS(0)-1, 1)
+	return &turns{free: semaphore.NewWeighted(int64(most)), waiting: newPlaces(maxSearchesWaiting)}
 }
 
-// take waits for a turn, which the caller ends with leave.
+// take waits for a turn, which the caller ends with leave. Its error is errBusy.
 func (t *turns) take(ctx context.Context) error {
 	if t.free.TryAcquire(1) {
 		return nil
@@ -105,8 +107,8 @@ func (p places) leave() { <-p }
 
 func (p places) taken() int64 { return int64(len(p)) }
 
-// maxClients is how many client addresses the rate limit tells apart. It forgets rare clients first, which then get a new
-// allowance.
+// maxClients is how many client addresses the rate limit remembers. It forgets rare clients first; a client that it has
+// forgotten gets a new allowance.
 const maxClients = 1 << 16
 
 // rateLimit limits the requests a second of each client address. Any goroutine may use it; nil limits nothing.
@@ -127,7 +129,7 @@ func newRateLimit(n int, perSecond float64) *rateLimit {
 		burst:     n * int(math.Ceil(perSecond)),
 		clients: otter.Must(&otter.Options[netip.Addr, *rate.Limiter]{
 			MaximumSize: maxClients,
-			Executor:    func(f func()) { f() }, // no goroutine outlives its caller
+			Executor:    func(f func()) { f() }, // asynchronous tasks run in the caller's goroutine
 		}),
 	}
 }
@@ -153,7 +155,8 @@ func (l *rateLimit) allow(c *gin.Context) error {
 	return nil
 }
 
-// subnetOf returns the addresses that are taken for one client's: an IPv4 address, or the /64 of an IPv6 address.
+// subnetOf returns what counts as the address of one client: an IPv4 address itself, or the first address of the /64 that an
+// IPv6 address is in.
 func subnetOf(a netip.Addr) netip.Addr {
 	a = a.Unmap()
 	if !a.Is6() {

@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	readTimeout  = 5 * time.Second  // to send a request; there are no bodies
-	writeTimeout = 15 * time.Second // to take an answer
-	defaultIdle  = 75 * time.Second
-	maxHead      = 16 << 10 // bytes
-	// maxUnsent is how many bytes the system may buffer for one client. Its own bound is some MiB, which thousands of
-	// clients that do not read would multiply.
+	readTimeout  = 5 * time.Second  // for a client to send a request; requests have no bodies
+	writeTimeout = 15 * time.Second // for a client to take an answer
+	defaultIdle  = 75 * time.Second // until a connection without a request is closed
+	maxHead      = 16 << 10         // bytes of a request's headers
+	// maxUnsent is how many bytes the system may buffer for one client. The system's own bound is some MiB, too much if
+	// thousands of clients do not read.
 	maxUnsent = 128 << 10
 )
 
@@ -40,9 +40,9 @@ func NewServer(h http.Handler, idle time.Duration, logger *slog.Logger) *http.Se
 	}
 }
 
-// closeAfterFaultyFraming closes the connection after a request with Transfer-Encoding: a proxy may find the end of the
-// request by Content-Length instead, and take the rest of the request for another request (RFC 9112, 6.1). In HTTP/1.0
-// net/http ignores the header, so every connection of HTTP/1.0 is closed.
+// closeAfterFaultyFraming closes the connection after a request with Transfer-Encoding. A proxy may see the end of such a request
+// where Content-Length puts it, and take what follows for another request (RFC 9112, 6.1). net/http ignores Transfer-Encoding
+// in HTTP/1.0, so the connection is closed after every HTTP/1.0 request.
 func closeAfterFaultyFraming(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1) {
@@ -52,23 +52,30 @@ func closeAfterFaultyFraming(next http.Handler) http.Handler {
 	})
 }
 
-// LimitConnections returns l with at most so many open connections; one more waits. Zero means Descriptors().Public. A client
-// address has at most a quarter of the connections: one more is closed at once, and refused is called. Loopback and private
-// addresses and trusted proxies have no such bound, since many clients may share one.
+// LimitConnections returns l with at most so many open connections; further ones wait. Zero means Descriptors().Public. One
+// client address may hold a quarter of the connections: a further one is closed at once, and refused is called. Loopback and
+// private addresses and trusted proxies have no such bound, since many clients may share one of these addresses.
 func LimitConnections(l net.Listener, most int, trusted []netip.Prefix, refused func()) net.Listener {
 	most = cmp.Or(most, Descriptors().Public)
-	return netutil.LimitListener(&sharingListener{Listener: l, share: max(most/4, 1), trusted: trusted, refused: refused, open: map[netip.Addr]int{}}, most)
+	sharing := &sharingListener{
+		Listener: l,
+		share:    max(most/4, 1),
+		trusted:  trusted,
+		refused:  refused,
+		open:     map[netip.Addr]int{},
+	}
+	return netutil.LimitListener(sharing, most)
 }
 
 // sharingListener bounds the connections of each client address.
 type sharingListener struct {
 	net.Listener
-	share   int
+	share   int // connections that one client address may have
 	trusted []netip.Prefix
 	refused func()
 
 	mu   sync.Mutex
-	open map[netip.Addr]int
+	open map[netip.Addr]int // connections of each client address
 }
 
 // Accept returns the next connection that is not beyond its client's share.
@@ -81,18 +88,19 @@ func (l *sharingListener) Accept() (net.Conn, error) {
 
 		tcp, isTCP := conn.(*net.TCPConn)
 		if isTCP {
-			_ = tcp.SetWriteBuffer(maxUnsent) // else the system's own bound applies
+			_ = tcp.SetWriteBuffer(maxUnsent) // if it fails, the system's own bound applies
 		}
 
-		client, known := l.clientOf(conn)
-		if !known {
+		client, isOneClient := l.clientOf(conn)
+		if !isOneClient {
 			return conn, nil
 		}
 		if l.enter(client) {
+			// Close may be called more than once.
 			return &sharedConn{Conn: conn, leave: sync.OnceFunc(func() { l.leave(client) })}, nil
 		}
 
-		// Close without waiting for bytes that the client may still send.
+		// With a linger of 0, Close resets the connection at once.
 		l.refused()
 		if isTCP {
 			_ = tcp.SetLinger(0)
@@ -101,15 +109,18 @@ func (l *sharingListener) Accept() (net.Conn, error) {
 	}
 }
 
-// clientOf returns the subnet of a connection's peer, and whether it belongs to one client.
-func (l *sharingListener) clientOf(conn net.Conn) (client netip.Addr, known bool) {
+// clientOf returns the subnet of a connection's peer. isOneClient is false for an address that many clients may share, or that
+// cannot be read.
+func (l *sharingListener) clientOf(conn net.Conn) (client netip.Addr, isOneClient bool) {
 	peer, err := netip.ParseAddrPort(conn.RemoteAddr().String())
 	if err != nil {
 		return netip.Addr{}, false
 	}
+
 	a := peer.Addr().Unmap().WithZone("")
-	shared := a.IsLoopback() || a.IsPrivate() || slices.ContainsFunc(l.trusted, func(p netip.Prefix) bool { return p.Contains(a) })
-	return subnetOf(a), !shared
+	isTrusted := slices.ContainsFunc(l.trusted, func(p netip.Prefix) bool { return p.Contains(a) })
+	isShared := isTrusted || a.IsLoopback() || a.IsPrivate()
+	return subnetOf(a), !isShared
 }
 
 func (l *sharingListener) enter(client netip.Addr) bool {
@@ -142,13 +153,14 @@ func (c *sharedConn) Close() error {
 	return c.Conn.Close()
 }
 
-const mostByDefault = 1 << 14 // an idle connection costs about 10 KB of memory
+// mostByDefault bounds the public connections unless an operator does. An idle one costs about 10 KB of memory.
+const mostByDefault = 1 << 14
 
-// Parts are the parts that the connections of a process's listeners have of its descriptors.
+// Parts says how many of a process's descriptors each of its listeners may use for connections.
 type Parts struct{ Public, Operators, Broker int }
 
-// Descriptors divides the descriptors that the process may have open among its listeners. What it leaves is for files,
-// upstreams and the process itself.
+// Descriptors divides the descriptors that the process may have open among its listeners. It leaves some for files, upstreams
+// and the process itself.
 func Descriptors() Parts {
 	var limit syscall.Rlimit // the runtime has raised the soft limit to the hard one
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
@@ -158,11 +170,12 @@ func Descriptors() Parts {
 }
 
 func partsOf(descriptors uint64) Parts {
-	n := int(min(descriptors, 1<<20))
+	n := int(min(descriptors, 1<<20)) // an unlimited number would not fit into an int
 	p := Parts{Operators: min(max(n/16, 4), 64), Broker: min(max(n/8, 8), 1024)}
 
-	// The public listener has the rest, without a reserve for files and upstreams; with few descriptors, a quarter of all.
+	// The public listener gets what the others and a reserve for files and upstreams leave, but at least a quarter of all.
 	reserve := max(min(n/8, 128), 16)
-	p.Public = min(max(n-p.Operators-p.Broker-reserve, n/4, 1), mostByDefault)
+	rest := n - p.Operators - p.Broker - reserve
+	p.Public = min(max(rest, n/4, 1), mostByDefault)
 	return p
 }

@@ -23,7 +23,7 @@ func serveList(l events.List) handler {
 			return err
 		}
 
-		// The tag names the content: no query has to run for a client that has it, or for a body that was made before.
+		// The tag names the content: if the client has it, or a body with it is kept, no query has to run.
 		if sent, err := x.sendKnown(x.api.listCache, view.ListTag(&q)); sent || err != nil {
 			return err
 		}
@@ -105,7 +105,8 @@ func serveBatch(x *exchange) error {
 	size := 0
 	for i := range batch {
 		b := &batch[i]
-		if b.found, err = view.Check(x.c.Request.Context(), readmodel.CheckQuery{ID: b.id}); err != nil {
+		b.found, err = view.Check(x.c.Request.Context(), readmodel.CheckQuery{ID: b.id})
+		if err != nil {
 			return err
 		}
 		size += sizeOfCheck(b.found) + sizeOfEnvelope
@@ -118,8 +119,8 @@ func serveBatch(x *exchange) error {
 	return x.send(appendBatch(body, batch))
 }
 
-// parseBatch reads the query string of a batch: ids, separated by commas, each in a form of a chat id, none twice. It is a
-// pure function.
+// parseBatch reads the query string of a batch: chat ids or references to them, separated by commas, none twice. It is a pure
+// function.
 func parseBatch(raw string) (batch []batchResult, err error) {
 	p := readParams(raw)
 	text := p.readTrimmedTo("ids", bounds.MaxQuery)
@@ -129,11 +130,12 @@ func parseBatch(raw string) (batch []batchResult, err error) {
 	if text == "" {
 		return nil, missing("ids")
 	}
-	if strings.Count(text, ",") >= bounds.MaxBatch {
+	numIDs := strings.Count(text, ",") + 1
+	if numIDs > bounds.MaxBatch {
 		return nil, invalid("ids")
 	}
 
-	// The same id in two forms is given twice.
+	// A chat id and a reference to the same chat id count as given twice.
 	seen := map[string]bool{}
 	for asked := range strings.SplitSeq(text, ",") {
 		id, ok := events.ReadChatID(strings.TrimSpace(asked))
@@ -193,11 +195,11 @@ func serveRange(x *exchange) error {
 	return x.send(view.Ranges().Append(nil, bucket))
 }
 
-// parseBucket reads the prefix of a range: three hexadecimal digits, not escaped, so that each range has one address in
-// caches. It is a pure function.
-func parseBucket(prefix, escaped string) (bucket int, err error) {
+// parseBucket reads the prefix of a range: three hexadecimal digits. It refuses capital letters and, by a RawPath that is not
+// empty, escaped digits, so that each range has one address in caches. It is a pure function.
+func parseBucket(prefix, rawPath string) (bucket int, err error) {
 	n, err := strconv.ParseUint(prefix, 16, 12)
-	isCanonical := len(prefix) == 3 && escaped == "" && strings.ToLower(prefix) == prefix
+	isCanonical := len(prefix) == 3 && rawPath == "" && strings.ToLower(prefix) == prefix
 	if err != nil || !isCanonical {
 		return 0, invalid("prefix")
 	}

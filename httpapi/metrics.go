@@ -19,7 +19,7 @@ type metrics struct {
 	verdicts  *prometheus.CounterVec
 	feedPages prometheus.Counter
 	refused   prometheus.Counter // connections
-	running   atomic.Int64
+	running   atomic.Int64       // requests that are being answered
 }
 
 func newMetrics() *metrics {
@@ -69,6 +69,7 @@ func (m *metrics) register(reg prometheus.Registerer, p *Public) {
 		}, func() float64 { return float64(p.memory.refused.Load()) }))
 }
 
+// prepare makes the series of a route, with the value zero.
 func (m *metrics) prepare(route string) {
 	m.seconds.WithLabelValues(route)
 	for _, status := range []int{http.StatusOK, http.StatusNotModified, http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed,
@@ -80,7 +81,7 @@ func (m *metrics) prepare(route string) {
 	}
 }
 
-// count is the outermost middleware.
+// count counts each request once it is answered. It is the outermost middleware.
 func (m *metrics) count(c *gin.Context) {
 	m.running.Add(1)
 	defer m.running.Add(-1)
@@ -93,7 +94,7 @@ func (m *metrics) count(c *gin.Context) {
 	m.requests.WithLabelValues(routeOf(c), strconv.Itoa(c.Writer.Status()), failed).Inc()
 }
 
-const noRoute = "none"
+const noRoute = "none" // the route of a request whose path has no pattern
 
 // routeOf returns the pattern of the request's path.
 func routeOf(c *gin.Context) string { return cmp.Or(c.FullPath(), noRoute) }

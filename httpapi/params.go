@@ -31,17 +31,17 @@ func parseList(list events.List, raw string) (readmodel.ListQuery, error) {
 	return q, p.err
 }
 
-// parseCheck reads the query string of a check: id or search, or either of them as pasted (httpapi/CONTRACT.md#check). Its
-// result has either ID or Search. It is a pure function.
+// parseCheck reads the query string of a check (httpapi/CONTRACT.md#check). Its result has either ID or Search: id takes
+// precedence, and a search that refers to a chat id becomes an ID. It is a pure function.
 func parseCheck(raw string) (readmodel.CheckQuery, error) {
 	p := readParams(raw)
 	id := p.readID("id")
-	search, isID := p.readPasted("search")
+	search, searchIsID := p.readPasted("search")
 	if p.err != nil {
 		return readmodel.CheckQuery{}, p.err
 	}
 
-	if id == "" && isID {
+	if id == "" && searchIsID {
 		id = search
 	}
 	if id != "" {
@@ -53,8 +53,8 @@ func parseCheck(raw string) (readmodel.CheckQuery, error) {
 	return readmodel.CheckQuery{Search: search}, nil
 }
 
-// parsePerson reads the query string of the person check on the site: one text in two fields, of any length that fits into
-// an address. Without both, the query is empty. It is a pure function.
+// parsePerson reads the query string of the person check on the site. Its two fields are one text, which may be empty, or as
+// long as a query string may be. It is a pure function.
 func parsePerson(raw string) (person, error) {
 	p := readParams(raw)
 	asked := person{id: p.readTrimmedTo("id", bounds.MaxQuery), text: p.readTrimmedTo("search", bounds.MaxQuery)}
@@ -66,18 +66,19 @@ type person struct{ text, id string }
 
 func (p person) isEmpty() bool { return p.text == "" && p.id == "" }
 
-// checkQuery returns the API's query for the same person: by the id if that field has a chat id, else by the text of either
-// field. If the API would refuse both, the query is empty.
+// checkQuery returns the query of the API's check for the same person: the id if that field has a chat id, else the text, else
+// whatever the field for an id has. If the API would refuse that text, the query is empty.
 func (p person) checkQuery() readmodel.CheckQuery {
 	if id, ok := events.ReadChatID(p.id); ok {
 		return readmodel.CheckQuery{ID: id}
 	}
-	q, _ := parseCheck(url.Values{"search": {cmp.Or(p.text, p.id)}}.Encode()) // empty if it fails
+	asked := url.Values{"search": {cmp.Or(p.text, p.id)}}
+	q, _ := parseCheck(asked.Encode()) // empty if it fails
 	return q
 }
 
-// params reads the parameters of one request in turn, and retains the first error. So the order of the calls is the order of
-// checking. It ignores parameters that no call asks for.
+// params reads the parameters of one request and retains the first error, so parameters are checked in the order in which they
+// are read. A parameter that is never read is ignored.
 type params struct {
 	values url.Values
 	err    error
@@ -107,14 +108,15 @@ func (p *params) readTrimmedTo(name string, limit int) string {
 	}
 
 	text := given[0]
-	if len(given) > 1 || !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 || bounds.Longer(text, limit) {
+	isCleanText := utf8.ValidString(text) && strings.IndexByte(text, 0) < 0
+	if len(given) > 1 || !isCleanText || bounds.Longer(text, limit) {
 		p.refuse(name)
 		return ""
 	}
 	return strings.TrimSpace(text)
 }
 
-// readText returns a parameter of at most limit code points.
+// readText returns a parameter of at most limit code points after trimming.
 func (p *params) readText(name string, limit int) string {
 	s := p.readTrimmed(name)
 	if bounds.Longer(s, limit) {
@@ -136,8 +138,8 @@ func (p *params) readID(name string) string {
 	return id
 }
 
-// readPasted returns a parameter of a check: a text to search for, or the chat id to which it refers.
-// Three texts are missing values of programs; other words may be names.
+// readPasted returns a parameter of a check: a text to search for or, if the text refers to a chat id, that id. It refuses the
+// three texts that a program sends if it has lost the value; any other word may be a name.
 func (p *params) readPasted(name string) (text string, isID bool) {
 	text = p.readTrimmed(name)
 	if _, isID := events.ReferredChatID(text); isID {

@@ -133,8 +133,8 @@ func NewPublic(cfg Config) (*Public, error) {
 // ServeHTTP serves one request.
 func (p *Public) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.engine.ServeHTTP(w, r) }
 
-// EndFollowing responds to all clients that wait for changes; later ones do not wait. Call it before shutting down the
-// server, which waits for them.
+// EndFollowing ends all waits for changes, so that these requests are answered. Later requests do not wait. Call it before
+// shutting down the server, since the shutdown waits for all answers.
 func (p *Public) EndFollowing() { p.polls.end() }
 
 // Close stops the probes, the calls to the platform and the watch for changes, and returns when all have ended. Close does not
@@ -144,11 +144,11 @@ func (p *Public) Close() {
 	p.upstreams.Close()
 }
 
-// ConnectionRefused counts a connection that was closed (LimitConnections).
+// ConnectionRefused counts a connection that LimitConnections has refused.
 func (p *Public) ConnectionRefused() { p.metrics.refused.Inc() }
 
-// addRoutes makes the routing table. Everything is GET, and outside /api/ also HEAD. A request with another method goes to
-// NoMethod, with Allow; one for a path that the table lacks goes to NoRoute.
+// addRoutes makes the routing table. Every path serves GET, and outside /api/ also HEAD. For another method, gin sets Allow and
+// calls the handler of NoMethod. For a path that the table lacks, gin calls the handler of NoRoute.
 func (p *Public) addRoutes(cfg Config) error {
 	gin.SetMode(gin.ReleaseMode) // a switch of the whole process; in debug mode gin prints every route
 	p.engine = gin.New()
@@ -176,14 +176,17 @@ func (p *Public) addRoutes(cfg Config) error {
 	p.add("/api/donate/status", p.limit, serveDonation)
 	p.add("/api/status", p.limit, serveStatus)
 
-	// A page without its pictures looks broken, so they have a limit of their own.
+	// A page shows up to MaxLimit pictures and looks broken without them, so they have a higher limit of their own.
 	p.add(avatars+":chatUserId", newRateLimit(bounds.MaxLimit, cfg.RateLimit), serveAvatar)
 
 	if cfg.ProofsURL != "" {
 		p.add("/proofs/:id", p.limit, serveProofs(cfg.ProofsURL))
 	}
 
-	const media, cacheControl = "application/yaml; charset=utf-8", "public, max-age=300"
+	const (
+		media        = "application/yaml; charset=utf-8"
+		cacheControl = "public, max-age=300"
+	)
 	p.add("/openapi.yaml", p.limit, serveDocument(media, cacheControl, openAPI(cfg.BaseURL)))
 	if cfg.AsyncAPI != nil {
 		p.add("/asyncapi.yaml", p.limit, serveDocument(media, cacheControl, cfg.AsyncAPI))
@@ -194,7 +197,7 @@ func (p *Public) addRoutes(cfg Config) error {
 	return nil
 }
 
-// add adds a path to the table. Outside /api/ its handler also serves HEAD: net/http drops the body.
+// add adds a path to the table. Outside /api/ the handler also serves HEAD, since net/http drops the body of its answer.
 func (p *Public) add(path string, limit *rateLimit, h handler) {
 	serve := p.serve(limit, h)
 	p.engine.GET(path, serve)
@@ -211,8 +214,8 @@ func namesOf(networks []netip.Prefix) (names []string) {
 }
 
 // serveOtherMethod answers any method but GET on a documented path: 204 to a preflight, 405 to the rest
-// (httpapi/CONTRACT.md#cors). gin has set Allow. gin-contrib/cors is for preflights alone: it sends
-// Access-Control-Allow-Origin only to a foreign Origin, and a shared cache would keep an answer without that header.
+// (httpapi/CONTRACT.md#cors). gin has set Allow. gin-contrib/cors only serves preflights. On other answers it would set
+// Access-Control-Allow-Origin for a foreign Origin only, and a shared cache could keep an answer without that header.
 func serveOtherMethod(x *exchange) error {
 	isPreflight := x.c.Request.Method == http.MethodOptions && x.c.GetHeader("Origin") != ""
 	if !isPreflight {
@@ -237,9 +240,9 @@ func (p *Public) recoverPanic(c *gin.Context, value any) {
 var checkCache = policy{control: "public, s-maxage=10"}
 
 // listPolicy returns the cache policy of lists (httpapi/CONTRACT.md#lists). s-maxage forbids a shared cache to serve stale
-// responses; CDN-Cache-Control allows stale responses to caches that know this header. Such a cache asks again after 10 s,
-// since a response costs little here. While a server responds, the cache shows no entry for longer than 30 s after its
-// delisting.
+// responses; CDN-Cache-Control lets the caches that know this header do so. Such a cache asks again after 10 s, since a
+// response costs little here, and may serve the old response for another 20 s. So while a server responds, the cache shows an
+// entry for at most 30 s after its delisting.
 func listPolicy(staleIfError, maxStaleness time.Duration) policy {
 	if maxStaleness > 0 {
 		staleIfError = min(staleIfError, maxStaleness)

@@ -14,7 +14,7 @@ import (
 
 // RankedIndex is an index of ranked search.
 type RankedIndex interface {
-	// Search returns entries of v. Errors: readmodel.ErrNoRanking, or ctx's.
+	// Search returns the entries of v that q finds. Its error is readmodel.ErrNoRanking or ctx's.
 	Search(ctx context.Context, v *readmodel.View, q readmodel.RankedQuery) (readmodel.RankedPage, error)
 }
 
@@ -28,7 +28,7 @@ const rankedWithin = 2 * time.Second
 func parseRanked(raw string) (readmodel.RankedQuery, error) {
 	p := readParams(raw)
 	q := readmodel.RankedQuery{Words: p.readText("q", bounds.MaxSearch)}
-	if n := p.readChoice("list", bounds.Lists()); n > 0 {
+	if n := p.readChoice("list", bounds.Lists()); n > 0 { // 0 is the choice of all lists
 		q.List = events.Lists()[n-1]
 	}
 	q.Status = readmodel.Status(p.readChoice("status", bounds.Statuses()))
@@ -95,7 +95,7 @@ func serveSearchPage(x *exchange) error {
 	return x.sendHashed(checkCache, body)
 }
 
-// searchRanked loads the view and runs the query in its turn.
+// searchRanked loads the view, waits for a turn and runs the query.
 func searchRanked(x *exchange, q readmodel.RankedQuery) (found readmodel.RankedPage, err error) {
 	view, err := x.loadView()
 	if err != nil {
@@ -107,7 +107,8 @@ func searchRanked(x *exchange, q readmodel.RankedQuery) (found readmodel.RankedP
 		return found, errLoading
 	}
 
-	err = x.search(true, func(ctx context.Context) (err error) {
+	const costly = true
+	err = x.search(costly, func(ctx context.Context) (err error) {
 		ctx, cancel := context.WithTimeout(ctx, rankedWithin)
 		defer cancel()
 		found, err = index.Search(ctx, view, q)

@@ -14,8 +14,8 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// The site: pages for people (httpapi/CONTRACT.md#site). They go the way of the API's answers, and differ in their media
-// type, in a few headers, and in that their failures are pages, too.
+// This file has the site, pages for people (httpapi/CONTRACT.md#site). Its handlers take the same steps as those of the API.
+// Pages have another media type and a few other headers, and their failures are pages, too.
 
 const (
 	// entryPages is the path of the pages of entries. Their failures are pages as well.
@@ -25,21 +25,27 @@ const (
 	// pages.
 	robots = "User-agent: *\nDisallow:\n"
 
-	// staleAfter is the age of the data from which pages show it.
+	// staleAfter is the age from which data is old: pages then show the time that the data is from.
 	staleAfter = time.Minute
 )
 
 // addSite adds the site to the routing table.
 func (p *Public) addSite(cfg Config) (err error) {
 	p.site, err = site.New(site.Config{
-		BaseURL: cfg.BaseURL, Build: cfg.Build, AppealsURL: cfg.AppealsURL, ReportURL: cfg.ReportURL, Advice: cfg.Advice, About: cfg.About, Proofs: cfg.ProofsURL != "",
-		Demo: cfg.Demo,
+		BaseURL:    cfg.BaseURL,
+		Build:      cfg.Build,
+		AppealsURL: cfg.AppealsURL,
+		ReportURL:  cfg.ReportURL,
+		Advice:     cfg.Advice,
+		About:      cfg.About,
+		Proofs:     cfg.ProofsURL != "",
+		Demo:       cfg.Demo,
 	})
 	if err != nil {
 		return err
 	}
 
-	// A page needs its style, so there is no rate limit.
+	// A page needs its style, so the assets have no rate limit.
 	for _, a := range p.site.Assets() {
 		p.add(a.Path, nil, serveDocument(a.Type, "public, max-age=31536000, immutable", a.Body))
 	}
@@ -107,8 +113,8 @@ func serveListPage(l events.List) handler {
 	}
 }
 
-// serveEntryPage serves GET /wpis/{list}/{entryId}. Its tag depends only on the entry. Caches keep it no longer than a check,
-// so that a delisted entry soon disappears.
+// serveEntryPage serves GET /wpis/{list}/{entryId}. Of the registry, the page and its tag depend only on the entry. Caches keep
+// the page no longer than a check, so that a delisted entry soon disappears.
 func serveEntryPage(l events.List) handler {
 	return func(x *exchange) error {
 		id := x.c.Param("id")
@@ -151,7 +157,7 @@ func serveCheckPage(x *exchange) error {
 		return err
 	}
 
-	// The answer says when it looked, to the minute.
+	// An answer about a person says, to the minute, how new the data is, so the tag depends on that minute.
 	looked := x.asOf.UTC().Truncate(time.Minute)
 	tag := view.CheckTag()
 	x.page = indexedPage
@@ -182,19 +188,24 @@ func (x *exchange) sendPage(size int, page site.Content) error {
 	if err != nil {
 		return err
 	}
-	if body, err = x.api.site.Append(body, page); err != nil {
+
+	body, err = x.api.site.Append(body, page)
+	if err != nil {
 		return err
 	}
 	return x.send(body)
 }
 
-// decide makes the verdict, and asks the API's check of the same text. Anything but a single id takes milliseconds.
+// decide fills in the verdict on a person, and what the API's check finds for the same person. That takes milliseconds, unless
+// the person is given by a single id.
 func decide(x *exchange, asked person, page *site.CheckPage) error {
 	page.API = asked.checkQuery()
-	isSingleID := page.API.ID != "" && (asked.text == "" || asked.id == "")
+	apiAccepts := page.API != (readmodel.CheckQuery{})
+
+	isInOneField := asked.text == "" || asked.id == ""
+	isSingleID := isInOneField && page.API.ID != ""
 	err := x.search(!isSingleID, func(ctx context.Context) (err error) {
 		page.Verdict, err = verdict.Check(ctx, x.view, asked.text, asked.id)
-		apiAccepts := page.API != (readmodel.CheckQuery{})
 		if err == nil && apiAccepts {
 			page.Found, err = x.view.Check(ctx, page.API)
 		}
@@ -207,8 +218,8 @@ func decide(x *exchange, asked person, page *site.CheckPage) error {
 	return nil
 }
 
-// staleSince returns the time of old data, to the minute, for a page to show. Data of the last staleAfter have the zero time.
-// A time that is not known becomes 1970, and pages show 1970, too.
+// staleSince returns the time, to the minute, that a page shows as the time of old data, or the zero time if the data is not old
+// (staleAfter). If the time of the data is not known, staleSince returns the start of 1970, and pages show that.
 func staleSince(asOf time.Time) time.Time {
 	if time.Since(asOf) <= staleAfter {
 		return time.Time{}
@@ -219,7 +230,8 @@ func staleSince(asOf time.Time) time.Time {
 	return asOf.UTC().Truncate(time.Minute)
 }
 
-// pageTag returns the tag of the page that the site makes of a content.
+// pageTag returns the tag of a page from the tag of its content. It adds what else the page depends on: the version of the site,
+// and the time that the page shows if its data is old.
 func (x *exchange) pageTag(content string) string {
 	tag := content + "-" + x.api.site.Version()
 	if stale := staleSince(x.asOf); !stale.IsZero() {
@@ -228,24 +240,34 @@ func (x *exchange) pageTag(content string) string {
 	return tag
 }
 
-// failsAsPage reports whether people see a failure as a page: on pages, and on unknown paths outside /api/. /proofs/{id} is in
-// openapi.yaml, and is no page.
+// failsAsPage reports whether a failure is shown as a page: on pages, and on unknown paths outside /api/. /proofs/{id} is in
+// openapi.yaml, so it fails like a path of the API.
 func (p *Public) failsAsPage(path string, status int) bool {
-	id, isProofs := strings.CutPrefix(path, "/proofs/")
-	isProofs = isProofs && id != "" && !strings.Contains(id, "/")
-	if p.site == nil || isProofs || strings.HasPrefix(path, "/api/") {
+	id, isBelowProofs := strings.CutPrefix(path, "/proofs/")
+	isProofs := isBelowProofs && id != "" && !strings.Contains(id, "/")
+	isOfAPI := isProofs || strings.HasPrefix(path, "/api/")
+	if p.site == nil || isOfAPI {
 		return false
 	}
-	return status == http.StatusNotFound || p.sitePaths[path] || strings.HasPrefix(path, entryPages)
+
+	isPage := p.sitePaths[path] || strings.HasPrefix(path, entryPages)
+	return isPage || status == http.StatusNotFound
 }
 
 // failurePage returns the body of a failure as a page of the site.
 func failurePage(x *exchange, f *failure) []byte {
 	// The form shows again what the reader asked: the refused parameter, else the text, else the id.
-	asked := cmp.Or(x.c.Query(cmp.Or(f.param, "search")), x.c.Query("id"))
+	shown := cmp.Or(f.param, "search")
+	asked := cmp.Or(x.c.Query(shown), x.c.Query("id"))
+	isEmpty := f.status == http.StatusServiceUnavailable && x.api.health.IsEmpty()
 	body, err := x.api.site.Append(nil, site.Failed{
-		Status: f.status, Text: f.text, Param: f.param, Path: x.c.Request.URL.EscapedPath(), Search: asked,
-		Query: x.query(), Empty: f.status == http.StatusServiceUnavailable && x.api.health.IsEmpty(),
+		Status: f.status,
+		Text:   f.text,
+		Param:  f.param,
+		Path:   x.c.Request.URL.EscapedPath(),
+		Search: asked,
+		Query:  x.query(),
+		Empty:  isEmpty,
 	})
 	if err != nil {
 		x.logFailure(err.Error())
@@ -294,8 +316,8 @@ func (p *Public) addBots(baseURL string) error {
 	return nil
 }
 
-// addressedCache returns the cache policy of a document with this service's address. No shared cache may store the address of
-// a request.
+// addressedCache returns the cache policy of a document with this service's address. Without baseURL, the document has the
+// address that the request was sent to, so no shared cache may store it.
 func addressedCache(baseURL string) policy {
 	if baseURL == "" {
 		return policy{control: "private, max-age=300"}

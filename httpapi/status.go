@@ -31,12 +31,12 @@ func serveStatus(x *exchange) error {
 	round := x.api.upstreams.Status()
 	body := statusBody{CheckedAt: formatTime(round.CheckedAt)}
 	for _, c := range round.Components {
-		body.Checks = append(body.Checks, statusCheck{c.ID, c.OK, c.Latency.Milliseconds()})
+		body.Checks = append(body.Checks, statusCheck{ID: c.ID, OK: c.OK, LatencyMs: c.Latency.Milliseconds()})
 	}
 	return x.sendJSON(statusCache, "", body)
 }
 
-// serveStatusPage serves GET /status with the same round.
+// serveStatusPage serves GET /status with the round of probes that serveStatus sends.
 func serveStatusPage(x *exchange) error {
 	if err := readParams(x.query()).err; err != nil {
 		return err
@@ -57,8 +57,8 @@ func serveStatusPage(x *exchange) error {
 	return x.sendHashed(statusCache, body)
 }
 
-// databaseCheck returns a check that fails whenever answers are old or there are none (httpapi/CONTRACT.md#readiness), and
-// else checks the storage itself.
+// databaseCheck returns a check of the storage by ask. The check also fails while nothing is served, or while the model is frozen
+// (httpapi/CONTRACT.md#readiness).
 func databaseCheck(ask func(context.Context) error, health *Health) func(context.Context) error {
 	if ask == nil {
 		return nil

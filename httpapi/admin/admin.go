@@ -1,8 +1,8 @@
 // Package admin is the operators' listener: liveness and readiness, metrics, profiles, the state of the projection, and the
 // commands of cmd/registry for a running server. It speaks plain text, JSON and English.
 //
-// A web page in an operator's browser reaches nothing here, by any name of this address: every request is checked, GET included.
-// /readyz and /projection agree with the public API, because they use the same [httpapi.Health].
+// A web page in an operator's browser cannot reach this listener, whatever name the page uses for its address: every request is
+// checked, GET included. /readyz and /projection agree with the public API, because they use the same [httpapi.Health].
 //
 // Start with routes in admin.go. The rules are in httpapi/CONTRACT.md#admin and httpapi/CONTRACT.md#readiness.
 //
@@ -35,7 +35,8 @@ type Config struct {
 	Projection func() Projection
 
 	// Rebuild builds a fresh read model from the stream and returns once it has replaced the old one. If ctx ends first, the
-	// old one stays. A [Refused] gives 409, an [Unavailable] 503, any other error 500. If nil, there is no /rebuild.
+	// old one stays. If its error is a [Refused], the answer is 409; an [Unavailable] gives 503, any other error 500. If
+	// Rebuild is nil, there is no /rebuild.
 	Rebuild func(ctx context.Context) (Rebuilt, error)
 
 	// Snapshots serves POST /snapshots and GET /export. If nil, there are neither.
@@ -45,7 +46,7 @@ type Config struct {
 	// there is none.
 	Host string
 
-	// Token is the bearer token that everything but /livez and /readyz requires. If empty, none does.
+	// Token is the bearer token that every path but /livez and /readyz requires. If empty, no path requires one.
 	Token string
 
 	// Logger gets the server's own failures. If nil, they are dropped.
@@ -72,7 +73,7 @@ func (l *listener) routes() *http.ServeMux {
 		ErrorLog: slog.NewLogLogger(l.Logger.Handler(), slog.LevelError),
 	}))
 
-	// net/http/pprof only registers these with the default mux.
+	// net/http/pprof registers these handlers only with the default mux.
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)

@@ -79,8 +79,7 @@ func (l *listener) createSnapshot(w http.ResponseWriter, r *http.Request) {
 	sendJSON(w, http.StatusCreated, snapshot)
 }
 
-// sendExport sends events, one a line. After the first one, a failure closes the connection, so that a partial export never
-// looks complete.
+// sendExport sends events, one a line. If it fails after the first one, it breaks the connection.
 func (l *listener) sendExport(w http.ResponseWriter, r *http.Request) {
 	extendDeadline(w)
 	began := false
@@ -95,7 +94,7 @@ func (l *listener) sendExport(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	// The client has received a part already, so the connection must not end in order.
+	// The client has received a part already. The panic breaks the connection, so that the part does not look complete.
 	if err != nil {
 		l.Logger.WarnContext(r.Context(), "sending an export failed", "error", err)
 		panic(http.ErrAbortHandler)
@@ -107,5 +106,5 @@ const commandTimeout = 24 * time.Hour
 
 // extendDeadline replaces the server's time limit of a response.
 func extendDeadline(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(commandTimeout)) // a recorder in a test has none
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(commandTimeout)) // fails only for a recorder in a test
 }

@@ -17,9 +17,9 @@ const (
 	readyPath = "/readyz"
 )
 
-// guard protects next from web pages in an operator's browser. Host reveals a page that points a name of its own at this
-// address (DNS rebinding); Origin or Sec-Fetch-Site reveals a page that sends requests across origins.
-// [http.CrossOriginProtection] would let every GET through, and /export and /debug/pprof are GETs.
+// guard protects next from web pages in an operator's browser. The header Host reveals a page that points a name of its own at
+// this address (DNS rebinding). Origin or Sec-Fetch-Site reveals a page that sends requests across origins.
+// [http.CrossOriginProtection] is not enough: it lets every GET through, and /export and /debug/pprof are GETs.
 func guard(name string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
@@ -40,15 +40,18 @@ func guard(name string, next http.Handler) http.Handler {
 
 // isOwnHost reports whether a Host header is an IP literal, localhost or the configured name.
 func isOwnHost(host, name string) bool {
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
+	if withoutPort, _, err := net.SplitHostPort(host); err == nil {
+		host = withoutPort
 	}
-	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 
+	// An IPv6 address without a port still has its brackets.
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 	if _, err := netip.ParseAddr(host); err == nil {
 		return true
 	}
-	return strings.EqualFold(host, "localhost") || name != "" && strings.EqualFold(host, name)
+
+	isConfigured := name != "" && strings.EqualFold(host, name)
+	return isConfigured || strings.EqualFold(host, "localhost")
 }
 
 // isFromOtherSite reports whether a browser sent the request for a page of another host.
@@ -57,7 +60,8 @@ func isFromOtherSite(r *http.Request) bool {
 		u, err := url.Parse(origin)
 		return err != nil || !strings.EqualFold(u.Host, r.Host)
 	}
-	return slices.Contains(r.Header["Sec-Fetch-Site"], "cross-site") || slices.ContainsFunc(r.Header["Origin"], isForeign)
+	isCrossSite := slices.Contains(r.Header["Sec-Fetch-Site"], "cross-site")
+	return isCrossSite || slices.ContainsFunc(r.Header["Origin"], isForeign)
 }
 
 // command wraps the handler of a request with side effects. It requires a header that no form and no link can send, and that a
@@ -82,7 +86,7 @@ func requireToken(token string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		scheme, shown, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 
-		// Digests have one length, so timing reveals nothing.
+		// All digests have the same length, so the time of the comparison reveals nothing about the token.
 		got := sha256.Sum256([]byte(strings.TrimSpace(shown)))
 		hasToken := strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(got[:], want[:]) == 1
 

@@ -13,7 +13,7 @@ type Projection struct {
 	Epoch            string         `json:"epoch"`
 	Checkpoint       uint64         `json:"checkpoint"`
 	LastSequence     uint64         `json:"lastSequence"` // of the stream, at most 1 s old
-	Lag              uint64         `json:"lag"`          // events
+	Lag              uint64         `json:"lag"`          // in events
 	LagSeconds       float64        `json:"lagSeconds"`
 	CaughtUp         bool           `json:"caughtUp"`
 	Frozen           *string        `json:"frozen"`        // why nothing is applied: "missing" or "foreign"; else nil
@@ -31,8 +31,8 @@ type Projection struct {
 
 // Rebuilding is the progress of a rebuild.
 type Rebuilding struct {
-	Done       uint64  `json:"done"`  // stream sequences dealt with
-	Total      uint64  `json:"total"` // to deal with
+	Done       uint64  `json:"done"`  // stream sequences that are dealt with
+	Total      uint64  `json:"total"` // stream sequences to deal with in all
 	PerSecond  float64 `json:"perSecond"`
 	ETASeconds float64 `json:"etaSeconds"`
 }
@@ -42,7 +42,7 @@ func ProjectionOf(v *readmodel.View) Projection {
 	return Projection{Checkpoint: v.Sequence(), Digest: v.Digest().String(), Entries: httpapi.CountsOf(v)}
 }
 
-// caution returns a warning about a server that answers, for /readyz, or "".
+// caution returns what /readyz adds to "ok" if something is wrong although lists and checks are served, else "".
 func (p Projection) caution() string {
 	if p.Frozen != nil {
 		streamIs := "another one"
@@ -57,12 +57,10 @@ func (p Projection) caution() string {
 	return ""
 }
 
-// sendProjection sends the document. While nothing is served, its LastError gives the reason, followed by the cause if there is
-// one.
+// sendProjection sends the document. While nothing is served, its LastError is the reason that /readyz gives, and after it the
+// projector's own error, which may be the cause.
 func (l *listener) sendProjection(w http.ResponseWriter, _ *http.Request) {
 	p := l.Projection()
-
-	// The reason of /readyz comes first; the projector's error may be its cause.
 	if _, _, err := l.Health.View(); err != nil {
 		reason := err.Error()
 		if cause := p.LastError; cause != nil && *cause != "" && *cause != reason {

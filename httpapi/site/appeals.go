@@ -6,23 +6,25 @@ import (
 	"strings"
 )
 
-// Appeals is the address where an accused person appeals, with placeholders for the number of the report. Empty means
-// nowhere.
+// Appeals is the address where an accused person appeals, with placeholders for the number of the report. It is empty if
+// there is no such address.
 type Appeals string
 
 // reportPlace is the placeholder for the number of the report.
 const reportPlace = "{reportId}"
 
-// ParseAppeals parses an http or https address, which may have a query and {reportId} anywhere after its host. Empty means
-// nowhere.
+// ParseAppeals parses an http or https address, which may have a query and {reportId} anywhere after its host. The address
+// may be empty.
 func ParseAppeals(address string) (Appeals, error) {
 	if address == "" {
 		return "", nil
 	}
 
-	// The placeholder is no part of a valid address.
+	// A digit takes the place of the placeholder, whose braces are refused anywhere else.
 	u, err := url.Parse(strings.ReplaceAll(address, reportPlace, "1"))
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
+	isHTTP := err == nil && (u.Scheme == "http" || u.Scheme == "https")
+	isPlain := isHTTP && u.User == nil && u.Fragment == ""
+	if !isPlain || u.Hostname() == "" {
 		return "", errors.New("not an http(s) address without user and fragment")
 	}
 	if strings.ContainsAny(u.Path+u.RawQuery, "{}\"<>\\^` ") {
@@ -37,8 +39,8 @@ func ParseAppeals(address string) (Appeals, error) {
 	return Appeals(address), nil
 }
 
-// CheckReports rejects an address that cannot be used for reporting a fraud. It is like the address of appeals, without
-// {reportId}, since there is no report yet. Empty means nowhere.
+// CheckReports rejects an address that cannot be used for reporting a fraud. Such an address is like the address of appeals,
+// but without {reportId}, since there is no report yet. The address may be empty.
 func CheckReports(address string) error {
 	if strings.Contains(address, reportPlace) {
 		return errors.New("a report that is yet to be made has no " + reportPlace)
@@ -47,12 +49,15 @@ func CheckReports(address string) error {
 	return err
 }
 
-// AddressFor returns the address with the number of a report, or "" if there is none. With an empty number it is the
-// address for a person without a report.
+// AddressFor returns the address with the number of a report in it, or "" if there is no address. For a person without a
+// report, reportID is empty.
 func (a Appeals) AddressFor(reportID string) string {
+	// In a path, a number of dots alone would lead elsewhere.
 	if strings.Trim(reportID, ".") == "" {
-		reportID = "" // in a path, dots alone would lead elsewhere
+		reportID = ""
 	}
-	escaped := strings.ReplaceAll(url.QueryEscape(reportID), "+", "%20") // as paths want it, and queries understand it
+
+	// A path needs %20 for a space, and a query understands it.
+	escaped := strings.ReplaceAll(url.QueryEscape(reportID), "+", "%20")
 	return strings.ReplaceAll(string(a), reportPlace, escaped)
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"example.org/registry/events"
 	"example.org/registry/httpapi/internal/bounds"
@@ -12,11 +11,11 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// CheckPage is the content of the person check. All of it belongs to one view.
+// CheckPage is the content of the person check. All its fields come from one view of the read model.
 type CheckPage struct {
 	Asked   string // as typed; empty for the empty form
 	Verdict verdict.Verdict
-	API     readmodel.CheckQuery  // what the API is asked for the same text; empty if it refuses the text
+	API     readmodel.CheckQuery  // what the API is asked for the same text; empty if the API refuses the text
 	Found   readmodel.CheckResult // what the API finds
 	Entries [events.NumLists]int  // shown entries of each list, in the order of events.Lists
 	Looked  time.Time             // the last moment at which the view was known to be complete, to the minute; zero if unknown
@@ -77,6 +76,10 @@ func (c CheckPage) page() (page, error) {
 	}
 
 	view, err := newCheckView(&c)
+	if err != nil {
+		return page{}, err
+	}
+
 	p := page{
 		template: "check", Title: view.Verdict.Title, Path: "/", AsOf: c.AsOf, Finds: true,
 		About: "Otwórz, żeby zobaczyć wynik. Zawsze porównaj ID konta.", Data: view,
@@ -85,7 +88,7 @@ func (c CheckPage) page() (page, error) {
 	if c.Verdict.Value == verdict.Trusted {
 		p.Preview = trustedPreview
 	}
-	return p, err
+	return p, nil
 }
 
 // countEntries returns how many entries each list shows, in words.
@@ -96,37 +99,42 @@ func countEntries(n [events.NumLists]int) (counts []string) {
 	return counts
 }
 
+// newCheckView returns the data of an answer: the verdict, who was found, and what the visitor can do next.
 func newCheckView(p *CheckPage) (v checkView, err error) {
-	v = checkView{Form: "/", Asked: p.Asked, Looked: p.Looked, Verdict: describeVerdict(&p.Verdict), Alone: p.Verdict.Alone}
-	v.Class = v.Verdict.Class
 	total := 0
 	for _, n := range p.Entries {
 		total += n
 	}
 
-	v.Total = formatNumber(total)
+	banner := describeVerdict(&p.Verdict)
+	v = checkView{
+		Form: "/", Asked: p.Asked, Looked: p.Looked, Total: formatNumber(total),
+		Verdict: banner, Class: banner.Class, Alone: p.Verdict.Alone, IsServer: areServers(&p.Verdict),
+	}
 
-	// Who was found.
+	// Show who was found.
 	if len(p.Verdict.Rows) == 1 {
-		if v.Single, err = newEntry(p.Verdict.Rows[0]); err != nil {
+		v.Single, err = newEntry(p.Verdict.Rows[0])
+		if err != nil {
 			return v, err
 		}
 	}
-	if v.Listed, err = listFindings(&p.Verdict); err != nil {
+	v.Listed, err = listFindings(&p.Verdict)
+	if err != nil {
 		return v, err
 	}
-	if v.Same, err = findSame(p); err != nil {
+	v.Same, err = findSame(p)
+	if err != nil {
 		return v, err
 	}
 
-	v.IsServer = areServers(&p.Verdict)
-
-	// What to do next. The field asks for an id if the text has no id, an id that may be mistyped, or only the name of a
-	// trusted person.
+	// Ask for an id if the text does not settle who is meant. A report's number or an entry's address may settle it, too.
 	byID := p.Verdict.Reason == verdict.ByID
 	isID := func(f verdict.Finding) bool { return f.Kind == verdict.ID }
 	hasID := byID || slices.ContainsFunc(p.Verdict.Findings, isID)
-	if !hasID || p.Verdict.Reason == verdict.OneDigitOff || p.Verdict.Value == verdict.TrustedName {
+	mayBeMistyped := p.Verdict.Reason == verdict.OneDigitOff
+	isTrustedName := p.Verdict.Value == verdict.TrustedName
+	if !hasID || mayBeMistyped || isTrustedName {
 		v.AskID = &askID{IsServer: v.IsServer}
 		// A text that is nobody's is not kept: checked together with the id, the text would hide the answer.
 		if p.Verdict.Value != verdict.Unchecked {
@@ -135,8 +143,11 @@ func newCheckView(p *CheckPage) (v checkView, err error) {
 	}
 
 	v.Warning = newWarning(byID, p.Verdict.Rows)
-	v.Report = p.Verdict.Value == verdict.None || p.Verdict.Value == verdict.Unchecked
-	if v.Report && !hasID && utf8.RuneCountInString(p.Asked) <= bounds.MaxSearch {
+	isNobodyFound := p.Verdict.Value == verdict.None || p.Verdict.Value == verdict.Unchecked
+	v.Report = isNobodyFound
+
+	// Ranked search refuses a text of more than MaxSearch code points.
+	if isNobodyFound && !hasID && !bounds.Longer(p.Asked, bounds.MaxSearch) {
 		v.Words = p.Asked
 	}
 	return v, nil
@@ -160,23 +171,26 @@ func areServers(v *verdict.Verdict) bool {
 // maxFindings is how many parts of a text a page lists, each with at most readmodel.MaxGroup entries.
 const maxFindings = 30
 
-// listFindings lists the findings, the most severe first, unless the deciding entry is the only one.
+// listFindings returns the parts of the text with their entries, the most severe first. It returns nil if the only entry is
+// the one that decides, since the banner shows this entry.
 func listFindings(v *verdict.Verdict) (all []finding, err error) {
-	// The banner shows it.
-	if len(v.Rows) == 1 && len(v.Findings) == 1 && len(v.Findings[0].Rows) == 1 {
+	isOnlyEntry := len(v.Rows) == 1 && len(v.Findings) == 1 && len(v.Findings[0].Rows) == 1
+	if isOnlyEntry {
 		return nil, nil
 	}
 
 	found := slices.Clone(v.Findings)
 	slices.SortStableFunc(found, func(a, b verdict.Finding) int { return gravestOf(a.Rows) - gravestOf(b.Rows) })
 	for _, f := range found[:min(len(found), maxFindings)] {
-		one := finding{Text: f.Text, IsID: f.Kind == verdict.ID, Says: describeFinding(&f), Class: findingClass(gravestOf(f.Rows))}
+		rows := slices.SortedStableFunc(slices.Values(f.Rows), func(a, b *readmodel.Row) int { return gravityOf(a) - gravityOf(b) })
+		entries, err := newEntries(rows[:min(len(rows), readmodel.MaxGroup)])
+		if err != nil {
+			return nil, err
+		}
+
+		one := finding{Text: f.Text, IsID: f.Kind == verdict.ID, Says: describeFinding(&f), Class: findingClass(gravestOf(f.Rows)), Rows: entries}
 		if !one.IsID {
 			one.Text = shownName(f.Text)
-		}
-		rows := slices.SortedStableFunc(slices.Values(f.Rows), func(a, b *readmodel.Row) int { return gravityOf(a) - gravityOf(b) })
-		if one.Rows, err = newEntries(rows[:min(len(rows), readmodel.MaxGroup)]); err != nil {
-			return nil, err
 		}
 		all = append(all, one)
 	}
@@ -184,7 +198,8 @@ func listFindings(v *verdict.Verdict) (all []finding, err error) {
 	return all, nil
 }
 
-// findingClass returns the look of a finding by its gravity. Only the banner vouches.
+// findingClass returns the look of a finding by its gravity. A trusted entry looks like a mere name here, since only the
+// banner vouches.
 func findingClass(gravity int) string {
 	switch gravity {
 	case ungraded:
@@ -205,6 +220,7 @@ func findSame(p *CheckPage) (*same, error) {
 	var v same
 	for _, g := range p.Found.Groups {
 		found = append(found, g.Rows...)
+		// A full group may lack matches, which the list has.
 		if len(g.Rows) >= readmodel.MaxGroup {
 			link := listLink(readmodel.ListQuery{List: g.List, ID: p.API.ID, Search: p.API.Search, Limit: bounds.DefaultLimit})
 			v.More = append(v.More, option{Value: link, Text: wordsOf(g.List).Title})
@@ -216,37 +232,43 @@ func findSame(p *CheckPage) (*same, error) {
 	}
 
 	var err error
-	if v.Rows, err = newEntries(found); err != nil {
+	v.Rows, err = newEntries(found)
+	if err != nil {
 		return nil, err
 	}
-	if v.Similar, err = newEntries(similar); err != nil {
+	v.Similar, err = newEntries(similar)
+	if err != nil {
 		return nil, err
 	}
-
 	v.Imitates, err = newEntries(p.Found.Imitates)
-	return &v, err
+	if err != nil {
+		return nil, err
+	}
+	return &v, nil
 }
 
-// warning is the content of a button that copies it for a chat: a text, and a link to the current state. It has no name,
+// warning is what a button copies for a chat: a text, and a link to the current state. A warning has no person's name,
 // since a name may be chosen to ping people, or to be a link.
 type warning struct{ Text, Link string }
 
-// newWarning returns the warning of accused rows. It returns nil if nobody is accused, or if the only address that shows
-// all rows has a name.
+// newWarning returns the warning about rows. byID says that an id decided, and not a name. newWarning returns nil if nobody
+// is accused. It also returns nil if several rows have one name, since every link to all of them would have the name, too.
 func newWarning(byID bool, rows []*readmodel.Row) *warning {
-	isAccusation := gravestOf(rows) < trusted
+	gravest := gravestOf(rows)
+	isAccusation := gravest == confirmed || gravest == unconfirmed
 	needsName := len(rows) > 1 && !byID
 	if !isAccusation || needsName {
 		return nil
 	}
 
-	// The link is the page of the only entry. Of several entries, the link is the check of their id.
+	// The link leads to the page of the only entry. Of several entries, the link checks the id of the first.
 	r := rows[0]
 	w := warning{Text: describeAccused(byID, rows) + ".", Link: EntryPath(r.List(), r.ID())}
 	if len(rows) > 1 {
 		w.Link = "/?id=" + r.ChatID()
 	}
-	if strings.Trim(r.ChatID(), "0123456789") == "" {
+	hasDigitsOnly := strings.Trim(r.ChatID(), "0123456789") == ""
+	if hasDigitsOnly {
 		w.Text += " ID: " + r.ChatID() + "."
 	}
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// BotsPath is the path of the page about bots, and of their files below it.
+// BotsPath is the path of the page about bots. The paths of the bots' files begin with it.
 const BotsPath = "/boty"
 
 // Address stands for the service's own address in the files of [ReadBots].
@@ -35,7 +35,7 @@ func ReadBots() (map[string]string, error) {
 
 // APIPage is the page for developers.
 type APIPage struct {
-	Address string // of this service, which its examples ask
+	Address string // of this service, to which the examples on the page send their requests
 }
 
 func (c APIPage) page() (page, error) {

@@ -26,7 +26,7 @@ func newEntry(r *readmodel.Row) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Only the name as it was published has invisible characters.
+	// The shown name may have lost the invisible characters of the published name.
 	hidden := lookalike.Hidden(public.Name)
 	public.Name = shownName(public.Name)
 	return &entry{PublicEntry: public, grade: grades[gravityOf(r)], List: r.List(), Reported: r.Reported(), Hidden: hidden}, nil
@@ -60,7 +60,7 @@ type grade struct {
 	Meaning  string // in a sentence
 	onList   string // the list, after "na"
 	fromList string // the list, after "z"
-	call     string // begins an answer
+	call     string // the warning that begins an answer; empty for trusted
 
 	DateLabel   string // of the entry's date
 	NumberLabel string // of the report's number
@@ -105,7 +105,7 @@ func gravityOf(r *readmodel.Row) int {
 	return unconfirmed
 }
 
-// gravestOf returns the gravity of the gravest of some entries.
+// gravestOf returns the gravity of the gravest of some entries, or ungraded without entries.
 func gravestOf(rows []*readmodel.Row) int {
 	gravest := ungraded
 	for _, r := range rows {
@@ -176,7 +176,7 @@ func (e *entry) Evidence(areShown bool) *evidence {
 		return nil
 	}
 	if areShown {
-		return &evidence{"Zobacz dowody", "/proofs/" + *e.ProofsID}
+		return &evidence{Text: "Zobacz dowody", Link: "/proofs/" + *e.ProofsID}
 	}
 	return &evidence{Text: "ma moderacja"}
 }
@@ -191,11 +191,11 @@ type EntryPage struct {
 type entryView struct {
 	*entry
 	Form    string // action of the next search
-	Asked   string // its initial text: empty
+	Asked   string // the text in the search field at first: empty
 	Words   listWords
 	Title   string // as in the verdict of its id
 	Warning *warning
-	Report  bool // whether to offer a report: never, since the entry is one
+	Report  bool // whether to offer a report: never, since the person is on a list already
 }
 
 func (c EntryPage) page() (page, error) {
@@ -204,7 +204,9 @@ func (c EntryPage) page() (page, error) {
 		return page{}, err
 	}
 
-	view := entryView{entry: e, Form: "/", Words: wordsOf(e.List), Title: e.sayListed(e.IsServer()), Warning: newWarning(true, []*readmodel.Row{c.Row})}
+	const byID = true // the page is about an account, and not about everybody of this name
+	warning := newWarning(byID, []*readmodel.Row{c.Row})
+	view := entryView{entry: e, Form: "/", Words: wordsOf(e.List), Title: e.sayListed(e.IsServer()), Warning: warning}
 	p := page{
 		template: "entry", Title: e.Name + " – " + e.standing, Canonical: e.Path(), AsOf: c.AsOf, Named: true, Finds: true,
 		Preview: view.Title, About: "Otwórz i porównaj całe ID: link niczego nie dowodzi.", Data: view,

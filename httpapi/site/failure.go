@@ -26,7 +26,7 @@ type failureView struct {
 	Form  string // action of the search form; "" for no form
 	Words bool   // the form is for ranked search
 	Asked string // the text in the form
-	Card  bool   // people who have already paid see what to do
+	Card  bool   // the page has the advice for people who have already paid
 }
 
 func (f Failed) page() (page, error) {
@@ -56,7 +56,8 @@ func (f Failed) page() (page, error) {
 // canRetry reports whether the same request may succeed later: there were too many requests, or the server has failed.
 func (f Failed) canRetry() bool { return f.Status >= http.StatusTooManyRequests }
 
-// hasRefusedText reports whether the API refuses what the visitor typed into a form. Only the check has a field for an id.
+// hasRefusedText reports whether the API refuses what the visitor typed into a form. A visitor can type an id only into the
+// form of the check.
 func (f Failed) hasRefusedText() bool {
 	if f.Status != http.StatusBadRequest {
 		return false
@@ -97,7 +98,7 @@ func (f Failed) describeParameter() (title, text string) {
 	const badAddress = "Nieprawidłowy adres strony"
 	switch f.Param {
 	case "search", "q":
-		// The check takes longer texts: there the length is not what is wrong.
+		// The check takes longer texts, so a text that the check refuses is wrong in another way.
 		isCheck := f.Path == "/"
 		if !isCheck && utf8.RuneCountInString(strings.TrimSpace(f.Search)) > bounds.MaxSearch {
 			return "Za długi tekst", "Wpisz najwyżej " + formatNumber(bounds.MaxSearch) + " znaków."

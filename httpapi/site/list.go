@@ -3,7 +3,6 @@ package site
 import (
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"example.org/registry/events"
@@ -11,7 +10,7 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// ListPage is the content of one page of a list. All of it belongs to one view.
+// ListPage is the content of one page of a list. All its fields come from one view of the read model.
 type ListPage struct {
 	Query readmodel.ListQuery
 	Found readmodel.Page
@@ -56,40 +55,51 @@ func (c ListPage) page() (page, error) {
 	// The list of trusted persons has verified entries only.
 	if !q.List.Trusted() {
 		v.Tabs = statusTabs(q, c.Found.Totals)
-		v.Status = strings.TrimPrefix(bounds.Statuses()[q.Status], bounds.Statuses()[readmodel.StatusAll])
+		if q.Status != readmodel.StatusAll {
+			v.Status = bounds.Statuses()[q.Status]
+		}
 	}
 	if q.Limit != bounds.DefaultLimit {
 		v.Limit = q.Limit
 	}
 
-	link := func(skip int) string { q.Skip = skip; return listLink(q) }
+	link := func(skip int) string {
+		other := q
+		other.Skip = skip
+		return listLink(other)
+	}
 	v.paging = newPaging(q.Skip, q.Limit, len(entries), c.Found.Total, bounds.MaxSkip, link)
-	// Beyond the last page, a link leads back to it.
-	if last := c.Found.Total - 1; len(entries) == 0 && last >= 0 {
-		v.Last = link(min(last, bounds.MaxSkip) / q.Limit * q.Limit)
+
+	// Beyond the last page, a link leads back to the last page that a link can reach.
+	isBeyondLast := len(entries) == 0 && c.Found.Total > 0
+	if isBeyondLast {
+		last := min(c.Found.Total-1, bounds.MaxSkip)
+		v.Last = link(last / q.Limit * q.Limit)
 	}
 	return page{template: "list", Title: v.Title, Path: v.Path, About: v.About, AsOf: c.AsOf, Named: q.List.Trusted(), Data: v}, nil
 }
 
-// paging is the number of this page, and links to the pages before and after.
+// paging says which results a page shows, and links to the pages before and after.
 type paging struct {
-	Range        string
+	Range        string // the places of the shown results among all
 	Newer, Older string // links, if any
-	TooFar       bool   // no link reaches what follows
+	TooFar       bool   // more results follow, and no link reaches them
 }
 
-// newPaging returns the paging of a page after the first skip of total results. shown is the number of results on the page.
-// link returns the address of the page with another skip.
+// newPaging returns the paging of a page. The page leaves out the first skip of total results and shows the next ones, whose
+// number is shown. limit is how many fit on a page. link returns the address of the page with another skip.
 func newPaging(skip, limit, shown, total, maxSkip int, link func(skip int) string) (p paging) {
 	next := skip + shown
-	if shown > 0 && (skip > 0 || next < total) {
+	areAllShown := skip == 0 && next >= total
+	if shown > 0 && !areAllShown {
 		p.Range = "Pozycje " + formatNumber(skip+1) + "–" + formatNumber(next) + " z " + formatNumber(total)
 	}
+	// A page beyond the last result has no results. From there, Newer leads to the last results.
 	if skip > 0 {
 		p.Newer = link(max(0, min(skip, total)-limit))
 	}
 
-	// The API refuses a greater skip, so no link leads there.
+	// The API refuses a skip above maxSkip, so no link has one.
 	hasMore := next < total && shown > 0
 	p.TooFar = hasMore && next > maxSkip
 	if hasMore && !p.TooFar {
@@ -104,35 +114,43 @@ type tab struct {
 	Chosen            bool
 }
 
-// statusTabs returns a tab for each status.
-func statusTabs(q readmodel.ListQuery, t readmodel.Totals) (all []tab) {
-	chosen := q.Status
-	q.Skip = 0
-	add := func(status readmodel.Status, text string, count int) {
-		q.Status = status
-		all = append(all, tab{text, formatNumber(count), listLink(q), status == chosen})
+// statusTabs returns a tab for each status, which leads to the first page of its entries.
+func statusTabs(q readmodel.ListQuery, totals readmodel.Totals) []tab {
+	newTab := func(status readmodel.Status, text string) tab {
+		other := q
+		other.Status = status
+		other.Skip = 0
+		return tab{Text: text, Count: formatNumber(totals[status]), Link: listLink(other), Chosen: status == q.Status}
 	}
-
-	add(readmodel.StatusAll, "Wszystkie", t[readmodel.StatusAll])
-	add(readmodel.StatusVerified, "Lista oszustów", t[readmodel.StatusVerified])
-	add(readmodel.StatusRisk, "Lista ryzyka", t[readmodel.StatusRisk])
-	return all
+	return []tab{
+		newTab(readmodel.StatusAll, "Wszystkie"),
+		newTab(readmodel.StatusVerified, "Lista oszustów"),
+		newTab(readmodel.StatusRisk, "Lista ryzyka"),
+	}
 }
 
 // listLink returns the address of a list's page, without parameters at their defaults.
 func listLink(q readmodel.ListQuery) string {
-	return makeLink("/"+string(q.List), [][3]string{
-		{"search", q.Search}, {"id", q.ID}, {"sort", bounds.Sorts()[q.Sort], "newest"}, {"status", bounds.Statuses()[q.Status], "all"},
-		{"proofs", bounds.Proofs()[q.Proofs], "all"}, {"skip", strconv.Itoa(q.Skip), "0"}, {"limit", strconv.Itoa(q.Limit), strconv.Itoa(bounds.DefaultLimit)},
+	return makeLink("/"+string(q.List), []parameter{
+		{name: "search", value: q.Search},
+		{name: "id", value: q.ID},
+		{name: "sort", value: bounds.Sorts()[q.Sort], byDefault: "newest"},
+		{name: "status", value: bounds.Statuses()[q.Status], byDefault: "all"},
+		{name: "proofs", value: bounds.Proofs()[q.Proofs], byDefault: "all"},
+		{name: "skip", value: strconv.Itoa(q.Skip), byDefault: "0"},
+		{name: "limit", value: strconv.Itoa(q.Limit), byDefault: strconv.Itoa(bounds.DefaultLimit)},
 	})
 }
 
-// makeLink returns an address with the parameters (name, value, default) that are not at their defaults.
-func makeLink(path string, parameters [][3]string) string {
+// parameter is a parameter of an address.
+type parameter struct{ name, value, byDefault string }
+
+// makeLink returns an address with the parameters that are not at their defaults.
+func makeLink(path string, parameters []parameter) string {
 	values := url.Values{}
 	for _, p := range parameters {
-		if p[1] != p[2] {
-			values.Set(p[0], p[1])
+		if p.value != p.byDefault {
+			values.Set(p.name, p.value)
 		}
 	}
 
@@ -144,8 +162,11 @@ func makeLink(path string, parameters [][3]string) string {
 
 // listWords are the Polish words for a list.
 type listWords struct {
-	Path, Title, About, Lead, Find string
-	Noun                           forms // for one entry, several, many
+	Path, Title string
+	About       string // for search engines and previews
+	Lead        string // the paragraph below the title
+	Find        string // the label of the search field
+	Noun        forms  // for one entry, several, many
 }
 
 func wordsOf(l events.List) listWords {
@@ -187,9 +208,10 @@ type option struct {
 	Chosen      bool
 }
 
+// newOptions returns an option for each value, with the text at the same index. chosen is the index of the chosen option.
 func newOptions(values []string, chosen int, texts ...string) (all []option) {
 	for i, value := range values {
-		all = append(all, option{value, texts[i], i == chosen})
+		all = append(all, option{Value: value, Text: texts[i], Chosen: i == chosen})
 	}
 	return all
 }

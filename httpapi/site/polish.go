@@ -14,10 +14,13 @@ var entryForms = forms{"wpis", "wpisy", "wpisów"}
 
 // count returns n with its noun: few if n ends in 2, 3 or 4, except in 12, 13 or 14. n must not be negative.
 func (f forms) count(n int) string {
+	endsIn2To4 := n%10 >= 2 && n%10 <= 4
+	isTeen := n/10%10 == 1
+
 	noun := f.many
 	if n == 1 {
 		noun = f.one
-	} else if n%10 >= 2 && n%10 <= 4 && n/10%10 != 1 {
+	} else if endsIn2To4 && !isTeen {
 		noun = f.few
 	}
 	return formatNumber(n) + "\u00a0" + noun
@@ -35,17 +38,20 @@ func formatNumber(n int) string {
 	return s
 }
 
-// formatMinute formats a time in Polish, to the minute: 21 listopada 2026, 10:15 UTC; formatSecond, to the second. All
-// visitors get the same page, so the zone is named rather than guessed.
+// formatMinute formats a time in Polish, to the minute: 21 listopada 2026, 10:15 UTC.
 func formatMinute(t time.Time) string { return formatTime(t, "15:04") }
+
+// formatSecond formats a time in Polish, to the second: 21 listopada 2026, 10:15:00 UTC.
 func formatSecond(t time.Time) string { return formatTime(t, "15:04:05") }
 
+// formatTime formats a time in UTC, and says so: all visitors get the same page, so their own zones are not known.
 func formatTime(t time.Time, layout string) string {
 	t = t.UTC()
 	return fmt.Sprintf("%d %s %d, %s UTC", t.Day(), monthName(t.Month()), t.Year(), t.Format(layout))
 }
 
-// formatDay formats a date in Polish: 14 listopada 2026. It is the day in UTC, since all visitors get the same page.
+// formatDay formats the day of a time in UTC, in Polish: 14 listopada 2026. All visitors get the same page, whatever their
+// zone is.
 func formatDay(t time.Time) string {
 	t = t.UTC()
 	return fmt.Sprintf("%d\u00a0%s\u00a0%d", t.Day(), monthName(t.Month()), t.Year())

@@ -16,10 +16,13 @@ const (
 
 // makeExcerpt returns the beginning of a reason as text on one line.
 func makeExcerpt(reason string) string {
-	return shorten(strings.Join(strings.Fields(markdown.Text(cutHTML(reason))), " "), maxExcerpt)
+	text := markdown.Text(cutHTML(reason))
+	line := strings.Join(strings.Fields(text), " ")
+	return shorten(line, maxExcerpt)
 }
 
-// makeGist returns the bold words that a reason begins with, else its beginning, in a line.
+// makeGist returns the bold words with which a reason begins, on one line. A reason that begins with other words gives its
+// beginning.
 func makeGist(reason string) string {
 	text := reason
 	if bold, ok := strings.CutPrefix(cutHTML(reason), "<p><strong>"); ok {
@@ -28,40 +31,42 @@ func makeGist(reason string) string {
 	return strings.TrimRight(shorten(makeExcerpt(text), maxGist), ".:")
 }
 
-// cutHTML returns the part of a reason's HTML that an excerpt reads, which ends before a tag if it can.
+// cutHTML returns the part of a reason's HTML from which excerpts are made.
 func cutHTML(reason string) string {
 	if len(reason) <= maxRead {
 		return reason
 	}
 
-	// Not within a character and, if there is a tag near, not within a tag.
+	// The part does not end within a character.
 	end := maxRead
 	for !utf8.RuneStart(reason[end]) {
 		end--
 	}
 
+	// The last tag may be incomplete, so the part ends before this tag, unless that would take more than half of the part.
 	if tag := strings.LastIndexByte(reason[:end], '<'); tag > maxRead/2 {
 		end = tag
 	}
 	return reason[:end]
 }
 
-// shorten returns the words of a text up to a length in code points.
-func shorten(text string, most int) string {
+// shorten returns a text or, if the text has more than limit code points, its beginning and an ellipsis.
+func shorten(text string, limit int) string {
 	runes := []rune(text)
-	if len(runes) <= most {
+	if len(runes) <= limit {
 		return text
 	}
 
-	text = string(runes[:most])
+	// The beginning ends with a whole word, unless that would take half of it.
+	text = string(runes[:limit])
 	if space := strings.LastIndexByte(text, ' '); space > len(text)/2 {
 		text = text[:space]
 	}
 	return strings.TrimRight(text, " ,.;:–-…") + "…"
 }
 
-// withoutHeadings returns the HTML of a reason for a page. Its headings become bold paragraphs, because the page's own
-// headings are its outline. Nothing else changes: package reason decides what a reason may contain.
+// withoutHeadings returns the HTML of a reason for a page. The reason's headings become bold paragraphs, because only the
+// page's own headings are the outline of the page. Nothing else changes: package reason decides what a reason may contain.
 func withoutHeadings(html string) template.HTML { return template.HTML(headings.Replace(html)) }
 
 var headings = strings.NewReplacer(

@@ -11,7 +11,7 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// SearchPage is the content of one page of ranked search. All of it belongs to one view.
+// SearchPage is the content of one page of ranked search. All its fields come from one view of the read model.
 type SearchPage struct {
 	Query readmodel.RankedQuery // without words, the page shows an empty form
 	Found readmodel.RankedPage
@@ -30,27 +30,30 @@ type searchView struct {
 	First string // link to the first page, for visitors beyond the last
 }
 
-// hit is an entry with its words marked.
+// hit is an entry that search found.
 type hit struct {
 	*entry
-	Named, Said []span
+	Named []span // the name
+	Said  []span // the part of the reason that is shown
 }
 
 // span is a piece of a text.
 type span struct {
 	Text   string
-	Marked bool
+	Marked bool // the visitor searched for this word
 }
 
 const searchPath = "/szukaj"
 
 func (c SearchPage) page() (page, error) {
 	q := c.Query
+	v := searchView{Query: q, List: string(q.List)}
 	if q.Words == "" {
-		return page{template: "search", Title: "Szukaj po słowach", Path: searchPath, AsOf: c.AsOf, Finds: true, Data: searchView{Query: q, List: string(q.List)}}, nil
+		return page{template: "search", Title: "Szukaj po słowach", Path: searchPath, AsOf: c.AsOf, Finds: true, Data: v}, nil
 	}
 
-	v := searchView{Query: q, List: string(q.List), Count: entryForms.count(c.Found.Total), Tabs: listTabs(q, c.Found.Facets)}
+	v.Count = entryForms.count(c.Found.Total)
+	v.Tabs = listTabs(q, c.Found.Facets)
 	for _, h := range c.Found.Hits {
 		one, err := newHit(h)
 		if err != nil {
@@ -72,28 +75,31 @@ func (c SearchPage) page() (page, error) {
 		return searchLink(other)
 	}
 	v.paging = newPaging(q.Skip, q.Limit, len(v.Hits), c.Found.Total, bounds.MaxRankedSkip, link)
-	if len(v.Hits) == 0 && c.Found.Total > 0 {
+	isBeyondLast := len(v.Hits) == 0 && c.Found.Total > 0
+	if isBeyondLast {
 		v.First = link(0)
 	}
 	return page{template: "search", Title: "Szukane słowa: " + q.Words, Path: searchPath, AsOf: c.AsOf, Named: true, Finds: true, Data: v}, nil
 }
 
-// listTabs returns a tab for all lists, and one for each.
+// listTabs returns a tab for all lists, and one for each list. A tab leads to the first page of its entries.
 func listTabs(q readmodel.RankedQuery, counts [events.NumLists]int) []tab {
-	chosen := q.List
-	all := 0
-	q.Skip = 0
-	tabs := []tab{{Text: "Wszystkie", Chosen: chosen == ""}}
-	for i, l := range events.Lists() {
-		q.List = l
-		tabs = append(tabs, tab{wordsOf(l).Title, formatNumber(counts[i]), searchLink(q), l == chosen})
-		all += counts[i]
+	newTab := func(l events.List, text string, count int) tab {
+		other := q
+		other.List = l
+		other.Skip = 0
+		return tab{Text: text, Count: formatNumber(count), Link: searchLink(other), Chosen: l == q.List}
 	}
 
-	q.List = ""
-	tabs[0].Count = formatNumber(all)
-	tabs[0].Link = searchLink(q)
-	return tabs
+	total := 0
+	var tabs []tab
+	for i, l := range events.Lists() {
+		total += counts[i]
+		tabs = append(tabs, newTab(l, wordsOf(l).Title, counts[i]))
+	}
+
+	const allLists = ""
+	return slices.Insert(tabs, 0, newTab(allLists, "Wszystkie", total))
 }
 
 func newHit(h readmodel.RankedHit) (hit, error) {
@@ -104,44 +110,41 @@ func newHit(h readmodel.RankedHit) (hit, error) {
 
 	name, reason := h.Row.Text()
 	const noLimit = 1 << 20 // no name is longer
-	named := markWords(name, h.Matches, readmodel.InName, noLimit)
-	if e.Name != name { // the page leaves characters out, so the positions do not fit
-		named = []span{{Text: e.Name}}
+	found := hit{
+		entry: e,
+		Named: markWords(name, h.Matches, readmodel.InName, noLimit),
+		Said:  markWords(reason, h.Matches, readmodel.InReason, maxExcerpt),
 	}
-	return hit{e, named, markWords(reason, h.Matches, readmodel.InReason, maxExcerpt)}, nil
+
+	// If the page leaves characters of the name out, the positions of the matches do not fit.
+	if e.Name != name {
+		found.Named = []span{{Text: e.Name}}
+	}
+	return found, nil
 }
 
-// markWords cuts a text at the positions of the words. If the text is longer than limit, in code points, it takes the part
-// around the first of them, beginning with a whole word.
+// markWords cuts a text into spans, and marks those that are matches in the field. Of a text of more than limit code points
+// it takes only the part around the first match.
 func markWords(text string, matches []readmodel.Match, field readmodel.MatchField, limit int) (all []span) {
 	runes := []rune(text)
 	isElsewhere := func(m readmodel.Match) bool { return m.Field != field || m.End > len(runes) }
 	matches = slices.DeleteFunc(slices.Clone(matches), isElsewhere)
 
-	// A long text begins a little before the first match, with a whole word.
 	begin := 0
 	if len(runes) > limit && len(matches) > 0 {
-		first := matches[0].Start
-		begin = max(0, min(first-limit/4, len(runes)-limit))
-		for i := begin; i > 0 && i < first; i++ {
-			if unicode.IsSpace(runes[i-1]) {
-				begin = i
-				break
-			}
-		}
+		begin = partBegin(runes, matches[0].Start, limit)
 	}
-
 	end := min(begin+limit, len(runes))
 
 	if begin > 0 {
 		all = append(all, span{Text: "… "})
 	}
 
-	// The words of the part, each in a span of its own.
+	// Each match in the part becomes a span, and so does the text between two matches.
 	next := begin
 	add := func(to int, isMarked bool) {
 		if to > next {
-			all = append(all, span{string(runes[next:to]), isMarked})
+			all = append(all, span{Text: string(runes[next:to]), Marked: isMarked})
 			next = to
 		}
 	}
@@ -160,10 +163,26 @@ func markWords(text string, matches []readmodel.Match, field readmodel.MatchFiel
 	return all
 }
 
+// partBegin returns where a part of limit code points begins that shows the first match: at most a quarter of the part comes
+// before the match, unless the text ends sooner. The part begins with a whole word if one begins before the match.
+func partBegin(runes []rune, match, limit int) int {
+	begin := max(0, min(match-limit/4, len(runes)-limit))
+	for i := begin; i > 0 && i < match; i++ {
+		if unicode.IsSpace(runes[i-1]) {
+			return i
+		}
+	}
+	return begin
+}
+
 // searchLink returns the address of a page of ranked search, without parameters at their defaults.
 func searchLink(q readmodel.RankedQuery) string {
-	return makeLink(searchPath, [][3]string{
-		{"q", q.Words}, {"list", string(q.List)}, {"status", bounds.Statuses()[q.Status], "all"}, {"proofs", bounds.Proofs()[q.Proofs], "all"},
-		{"skip", strconv.Itoa(q.Skip), "0"}, {"limit", strconv.Itoa(q.Limit), strconv.Itoa(bounds.DefaultRankedLimit)},
+	return makeLink(searchPath, []parameter{
+		{name: "q", value: q.Words},
+		{name: "list", value: string(q.List)},
+		{name: "status", value: bounds.Statuses()[q.Status], byDefault: "all"},
+		{name: "proofs", value: bounds.Proofs()[q.Proofs], byDefault: "all"},
+		{name: "skip", value: strconv.Itoa(q.Skip), byDefault: "0"},
+		{name: "limit", value: strconv.Itoa(q.Limit), byDefault: strconv.Itoa(bounds.DefaultRankedLimit)},
 	})
 }

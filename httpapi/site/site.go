@@ -39,15 +39,18 @@ type Config struct {
 	AppealsURL string     // where an accused person appeals, as for ParseAppeals; if empty, pages name no address
 	ReportURL  string     // where people report a fraud, as for CheckReports; if empty, pages name no address
 	Proofs     bool       // /proofs/{id} exists
-	Advice     string     // for somebody who has already paid, in Markdown; if empty, this package's
+	Advice     string     // for somebody who has already paid, in Markdown; if empty, this package's own text
 	About      string     // who runs the registry, in Markdown; if empty, a neutral text
-	Demo       []Question // to try on the first page; if not nil, every page says that it is a demonstration
+	Demo       []Question // links of the first page; if not nil, every page says that it is a demonstration
 }
 
-// Question is a text to try in a demonstration.
-type Question struct{ Text, Asked string }
+// Question is a link of a demonstration, which a visitor can try.
+type Question struct {
+	Text  string // of the link
+	Asked string // what the link checks
+}
 
-// Link returns the address of its answer.
+// Link returns the address of the question's answer.
 func (q Question) Link() string { return "/?" + url.Values{"search": {q.Asked}}.Encode() }
 
 // Site makes pages. It never changes, and any goroutine may use it.
@@ -61,9 +64,15 @@ type Site struct {
 	version string
 }
 
-// New reads the templates and assets. It fails for a bad configuration, and a broken build.
+// New reads the templates and assets. It fails if the configuration is bad or the build is broken.
 func New(cfg Config) (*Site, error) {
-	s := &Site{cfg: cfg, paid: renderText(cfg.Advice, defaultAdvice, belowPart), about: renderText(cfg.About, defaultAbout, belowPage)}
+	s := &Site{
+		cfg:   cfg,
+		paid:  renderText(cfg.Advice, defaultAdvice, underPartHeading),
+		about: renderText(cfg.About, defaultAbout, underPageHeading),
+	}
+
+	// Build identifies the program, so another program has another version, too.
 	sum := sha256.Sum256(fmt.Appendf(nil, "%+v", cfg))
 	s.version = hex.EncodeToString(sum[:6])
 
@@ -110,7 +119,7 @@ func (s *Site) templateFuncs() template.FuncMap {
 		"absolute":  func(path string) string { return s.cfg.BaseURL + path },
 		"based":     func() bool { return s.cfg.BaseURL != "" },
 		"appeal":    s.appeals.AddressFor,
-		"appeals":   func() string { return s.appeals.AddressFor("") },
+		"appeals":   func() string { return s.appeals.AddressFor("") }, // for no report
 		"reports":   func() string { return s.cfg.ReportURL },
 		"demo":      func() []Question { return s.cfg.Demo },
 		"proofs":    func() bool { return s.cfg.Proofs },
@@ -138,14 +147,15 @@ type page struct {
 	Path      string    // the page's place in the navigation, such as "/scammers"; may be empty
 	About     string    // for search engines and previews; without it, these choose their own
 	Canonical string    // the path of the page, if several lead to it
-	Preview   string    // the title in previews, if it is another one: it never has a name, since chats keep it
+	Preview   string    // the title in previews, if not Title; chats keep previews, so it has no person's name
 	Named     bool      // the page is about a person, whom the site's name must not accuse
 	Finds     bool      // the page has a search field, #q
 	AsOf      time.Time // when stale data was last known to be complete; zero for current data
 	Data      any       // of the page's own template
 }
 
-// SiteName returns the name of the site at the end of the title.
+// SiteName returns the name of the site for the end of the title. If the page may be about a person, the name has no word
+// for scammers.
 func (p page) SiteName() string {
 	// The answer to a check has the path of the first page, but no canonical path.
 	isAnswer := p.Path == "/" && p.Canonical == ""
@@ -155,7 +165,7 @@ func (p page) SiteName() string {
 	return "Rejestr oszustów"
 }
 
-// Append appends a page.
+// Append appends the page of a content to dst.
 func (s *Site) Append(dst []byte, c Content) ([]byte, error) {
 	p, err := c.page()
 	if err != nil {
@@ -167,12 +177,12 @@ func (s *Site) Append(dst []byte, c Content) ([]byte, error) {
 		p.Preview = p.Title
 	}
 
-	// Only the new part: dst may have anything.
 	out := bytes.NewBuffer(dst)
 	if err := s.pages[p.template].ExecuteTemplate(out, "frame", p); err != nil {
 		return dst, fmt.Errorf("site: page %q: %w", p.template, err)
 	}
 
+	// What dst had before is not a part of the page, and stays.
 	blankControls(out.Bytes()[len(dst):])
 	return out.Bytes(), nil
 }
@@ -181,18 +191,21 @@ func (s *Site) Append(dst []byte, c Content) ([]byte, error) {
 // ignore them, but a terminal obeys them.
 func blankControls(page []byte) {
 	for i, b := range page {
-		if b < ' ' && b != '\n' && b != '\t' || b == 0x7f {
+		isLayout := b == '\n' || b == '\t'
+		if b < ' ' && !isLayout || b == 0x7f {
 			page[i] = ' '
 		}
-		if b == 0xc2 && i+1 < len(page) && page[i+1] < 0xa0 { // U+0080 to U+009F
+
+		// UTF-8 writes U+0080 to U+009F as the byte 0xc2 and a byte below 0xa0.
+		if b == 0xc2 && i+1 < len(page) && page[i+1] < 0xa0 {
 			page[i] = ' '
 			page[i+1] = ' '
 		}
 	}
 }
 
-// withoutBidi returns a title without bidirectional controls: tabs and previews show it in one line with our own words,
-// which a name could reverse.
+// withoutBidi returns a title without bidirectional controls. A name in the title could reverse our own words with them,
+// which tabs and previews show in the same line.
 func withoutBidi(title string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Bidi_Control, r) {

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Component is the outcome of one probe.
+// Component is a service that the page shows, and whether it answered the last time it was asked.
 type Component struct {
 	ID      string // database, guard, chat or coin
-	Checked bool   // false if no address is configured
+	Checked bool   // false if no address is configured, so that nobody asks
 	OK      bool
 	Latency time.Duration
 }
@@ -46,7 +46,7 @@ type StatusPage struct {
 func (p StatusPage) page() (page, error) {
 	v := statusView{Class: "legit", Summary: "Wszystko działa.", CheckedAt: p.CheckedAt}
 	isDatabaseDown := false
-	var silent []string
+	var silent []string // the names of the other components that do not answer
 	for _, c := range p.Components {
 		row := newStatusRow(c)
 		v.Components = append(v.Components, row)

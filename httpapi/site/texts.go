@@ -35,26 +35,27 @@ func CheckText(markdown string) error {
 const byteOrderMark = "\ufeff"
 
 // renderText returns the HTML of an operator's Markdown or, if the operator gave none, of the site's own text. goldmark
-// omits HTML and the addresses of scripts. headings lowers the text's headings below the headings of the page.
+// omits HTML and the addresses of scripts. headings lowers the text's headings, so that they come under a heading of the page.
 func renderText(markdown, own string, headings *strings.Replacer) template.HTML {
 	if markdown == "" {
 		markdown = own
 	}
+	// Convert fails only if it cannot write, and a buffer accepts everything.
 	var out bytes.Buffer
-	_ = goldmark.Convert([]byte(strings.TrimPrefix(markdown, byteOrderMark)), &out) // a buffer accepts everything
+	_ = goldmark.Convert([]byte(strings.TrimPrefix(markdown, byteOrderMark)), &out)
 	return template.HTML(headings.Replace(out.String()))
 }
 
-// The headings of a text below the heading of a page, and below one of a part of it.
+// The two ways of lowering the headings of a text: under the h1 of a page, and under the h2 of a part of a page.
 var (
-	belowPage = strings.NewReplacer("<h1>", "<h2>", "</h1>", "</h2>")
-	belowPart = strings.NewReplacer("<h1>", "<h3>", "</h1>", "</h3>", "<h2>", "<h3>", "</h2>", "</h3>")
+	underPageHeading = strings.NewReplacer("<h1>", "<h2>", "</h1>", "</h2>")
+	underPartHeading = strings.NewReplacer("<h1>", "<h3>", "</h1>", "</h3>", "<h2>", "<h3>", "</h2>", "</h3>")
 )
 
 // AboutPath is the path of the page about the registry.
 const AboutPath = "/o-rejestrze"
 
-// AboutPage is the page about the registry: its operator, the stored data, and the ways of the accused.
+// AboutPage is the page about the registry: who operates it, what data it stores, and how the accused can appeal.
 type AboutPage struct{}
 
 func (AboutPage) page() (page, error) {

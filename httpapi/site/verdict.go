@@ -10,12 +10,12 @@ import (
 	"example.org/registry/readmodel/lookalike"
 )
 
-// verdictView is the verdict in words. Its title is shown in chats too, so it has no name.
+// verdictView is the verdict in words. Chats show the title, too, so the title has no person's name.
 type verdictView struct {
 	Value verdict.Value
 	Class string // of its look: scam, risk, legit, name or none
 	Title string
-	Whose string // the name of the trusted person whose id was typed, after Title
+	Whose string // the name of the trusted person whose id was typed, shown after Title
 	Text  string
 }
 
@@ -41,6 +41,7 @@ func describeVerdict(v *verdict.Verdict) verdictView {
 		return verdictView{Value: v.Value, Class: "none", Title: "Nie ma na żadnej liście", Text: "Nie mamy wpisu o tym ID. To nie znaczy, że można zaufać."}
 	}
 
+	// What remains is verdict.Unchecked, for one of two reasons.
 	if v.Reason == verdict.OneDigitOff {
 		return verdictView{Value: v.Value, Class: "none", Title: "Czy na pewno to ID?",
 			Text: "Tego ID nie ma na żadnej liście, ale jest prawie takie samo jak jedno z rejestru: różni się jedną cyfrą. Skopiuj ID jeszcze raz z profilu."}
@@ -50,7 +51,8 @@ func describeVerdict(v *verdict.Verdict) verdictView {
 			"Telefonów, numerów kart i kont, adresów stron i zaproszeń rejestr nie sprawdza."}
 }
 
-// describeAccused says that the accused of rows are on a list. The sentence has no name: chats show the sentence, too.
+// describeAccused says that the accused of rows are on a list. byID says that an id decided, and not a name. Chats show the
+// sentence, too, so it has no person's name.
 func describeAccused(byID bool, rows []*readmodel.Row) string {
 	g := grades[gravestOf(rows)]
 	hasOtherID := func(r *readmodel.Row) bool { return r.ChatID() != rows[0].ChatID() }
@@ -99,8 +101,8 @@ func describeCaution(v *verdict.Verdict) (title, text string) {
 		gravest = min(gravest, gravestOf(f.Rows))
 	}
 
-	from := "rejestru"
-	if gravest < ungraded {
+	from := "rejestru" // follows "z"
+	if gravest != ungraded {
 		from = grades[gravest].fromList
 	}
 
@@ -121,10 +123,11 @@ func describeCaution(v *verdict.Verdict) (title, text string) {
 		return title, "To nie jest zapisane dokładnie tak samo. Porównaj nazwy litera po literze, a najlepiej porównaj ID."
 	}
 
+	// What remains is verdict.InText.
 	return "Ostrożnie! Coś w tym tekście jest z " + from, "Niżej widać co. Tę samą nazwę może mieć ktoś inny: sprawdź samo ID osoby, z którą rozmawiasz."
 }
 
-// describeFinding returns what a part of the text alone says.
+// describeFinding says what the registry has about one part of the text, whatever the other parts are.
 func describeFinding(f *verdict.Finding) string {
 	gravest := gravestOf(f.Rows)
 	if gravest == ungraded {

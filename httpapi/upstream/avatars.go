@@ -17,11 +17,11 @@ import (
 
 // The bounds on requests to the platform.
 const (
-	maxAtOnce = 32 // pictures
-	perSecond = 20
+	maxAtOnce = 32 // pictures that are fetched at a time
+	perSecond = 20 // pictures whose fetching begins in a second
 )
 
-// How much is cached, and for how long. The absence of a picture is cached for less time: a user may have just set a first one.
+// The bounds of the cache. The absence of a picture is kept for less time than a picture, since a user may soon set a first one.
 const (
 	cacheBytes    = 32 << 20
 	pictureKept   = time.Hour
@@ -30,11 +30,11 @@ const (
 	entryOverhead = 256 // bytes of an entry besides its picture, roughly
 )
 
-// How long calls to the platform pause after a failure.
+// The bounds of the pause in calls to the platform after a failure.
 const (
 	minPause    = time.Second
-	maxPause    = time.Hour   // whatever it asks for
-	deniedPause = time.Minute // if it does not accept the token
+	maxPause    = time.Hour   // whatever the platform asks for
+	deniedPause = time.Minute // if the platform does not accept the token
 )
 
 // AvatarConfig configures where the pictures of users come from. The zero value generates every picture.
@@ -43,7 +43,7 @@ type AvatarConfig struct {
 	Token    string // the bot's; if empty, the API is called without one
 }
 
-// Check returns an error for bad addresses, for operators.
+// Check returns an error for a bad configuration. Its text is for operators.
 func (cfg AvatarConfig) Check() error {
 	if (cfg.API == "") != (cfg.CDN == "") {
 		return errors.New("the addresses of the chat platform's API and of its pictures go together")
@@ -62,7 +62,8 @@ func (cfg AvatarConfig) Check() error {
 	if _, err := ParseURL(cfg.CDN); err != nil {
 		return err
 	}
-	if cfg.Token != "" && api.Scheme != "https" && !isPrivateHost(api.Hostname()) {
+	isExposed := api.Scheme != "https" && !isPrivateHost(api.Hostname())
+	if cfg.Token != "" && isExposed {
 		return errors.New("the token needs https unless the host is in a private network")
 	}
 	return nil
@@ -83,13 +84,13 @@ type avatars struct {
 	platform *platform       // nil if there is none
 	cache    *otter.Cache[avatarKey, cachedAvatar]
 	running  singleflight.Group
-	slots    chan struct{} // one for each running call
+	slots    chan struct{} // has one element for each picture that is being fetched
 	limiter  *rate.Limiter
 	logger   *slog.Logger
-	logged   rate.Sometimes
+	logged   rate.Sometimes // bounds how often a failure is logged
 
 	mu          sync.Mutex
-	pausedUntil time.Time // no calls before
+	pausedUntil time.Time // no call begins before
 }
 
 // avatarKey names a cached value: a user's picture of a size or, with size 0, the picture's name.
@@ -119,14 +120,17 @@ func newAvatars(ctx context.Context, cfg Config, client *client) *avatars {
 		ctx:     ctx,
 		cache:   newAvatarCache(cacheBytes),
 		slots:   make(chan struct{}, maxAtOnce),
-		limiter: rate.NewLimiter(perSecond, 1), // no bursts: any second has 20
+		limiter: rate.NewLimiter(perSecond, 1), // without bursts, so that no second has more than perSecond
 		logger:  cfg.Logger,
 		logged:  rate.Sometimes{Interval: 10 * time.Second}, // the platform's state matters, not every picture
 	}
 
 	if cfg.Avatars.API != "" {
 		a.platform = &platform{
-			api: strings.TrimRight(cfg.Avatars.API, "/"), cdn: strings.TrimRight(cfg.Avatars.CDN, "/"), token: cfg.Avatars.Token, client: client,
+			api:    strings.TrimRight(cfg.Avatars.API, "/"),
+			cdn:    strings.TrimRight(cfg.Avatars.CDN, "/"),
+			token:  cfg.Avatars.Token,
+			client: client,
 		}
 	}
 	return a
@@ -134,16 +138,17 @@ func newAvatars(ctx context.Context, cfg Config, client *client) *avatars {
 
 // newAvatarCache returns a cache of at most bytes bytes.
 func newAvatarCache(bytes uint64) *otter.Cache[avatarKey, cachedAvatar] {
+	kept := [...]time.Duration{avatarFailed: failureKept, avatarNone: noPictureKept, avatarFound: pictureKept}
 	return otter.Must(&otter.Options[avatarKey, cachedAvatar]{
 		MaximumWeight: bytes,
 		Weigher: func(key avatarKey, c cachedAvatar) uint32 {
 			return uint32(entryOverhead + len(key.user) + len(c.name) + len(c.bytes))
 		},
 		ExpiryCalculator: otter.ExpiryWritingFunc(func(e otter.Entry[avatarKey, cachedAvatar]) time.Duration {
-			return [...]time.Duration{avatarFailed: failureKept, avatarNone: noPictureKept, avatarFound: pictureKept}[e.Value.result]
+			return kept[e.Value.result]
 		}),
 		Clock:    cacheClock{time.Now()},
-		Executor: func(task func()) { task() }, // runs in the caller's goroutine, so there is none to wait for
+		Executor: func(task func()) { task() }, // in the caller's goroutine, so that there is no other one to wait for
 		Logger:   &otter.NoopLogger{},
 	})
 }
@@ -155,8 +160,8 @@ type cacheClock struct{ start time.Time }
 func (c cacheClock) NowNano() int64                    { return int64(time.Since(c.start)) }
 func (cacheClock) Tick(time.Duration) <-chan time.Time { return nil }
 
-// findPicture returns a user's picture: at once if it is cached or cannot exist, else within callTimeout. Requests for it
-// meanwhile share the calls.
+// findPicture returns a user's picture: at once if the picture is cached or cannot exist, else within callTimeout. Requests for
+// the same picture in the meantime share the calls.
 func (a *avatars) findPicture(user string, size int) cachedAvatar {
 	if a.platform == nil || !isIssued(user) {
 		return cachedAvatar{result: avatarNone}
@@ -181,12 +186,13 @@ func (a *avatars) findCached(key avatarKey) (cachedAvatar, bool) {
 		return c, true
 	}
 
-	// If the name was not found, no size of the picture can be: the result for the name is the result for every size.
-	name, ok := a.cache.GetIfPresent(avatarKey{key.user, 0})
+	// If the name was not found, no size of the picture can be found, so the result for the name is the result for every size.
+	name, ok := a.cache.GetIfPresent(avatarKey{user: key.user, size: 0})
 	return name, ok && name.result != avatarFound
 }
 
-// fetchInTurn asks the platform, unless it is busy or calls pause.
+// fetchInTurn asks the platform for a picture. It returns a failure at once if calls pause, or if too many pictures are being
+// fetched already.
 func (a *avatars) fetchInTurn(key avatarKey) cachedAvatar {
 	// Another request may have cached the picture just before.
 	if c, ok := a.findCached(key); ok {
@@ -198,20 +204,24 @@ func (a *avatars) fetchInTurn(key avatarKey) cachedAvatar {
 	case a.slots <- struct{}{}:
 		defer func() { <-a.slots }()
 	default:
-		return cachedAvatar{}
+		return cachedAvatar{result: avatarFailed}
 	}
 
 	// At most perSecond pictures are begun in a second. Wait fails at once if the turn would come after the deadline of ctx.
 	ctx, cancel := context.WithTimeout(a.ctx, callTimeout)
 	defer cancel()
-	if a.limiter.Wait(ctx) != nil || a.isPaused() {
-		return cachedAvatar{}
+	if err := a.limiter.Wait(ctx); err != nil {
+		return cachedAvatar{result: avatarFailed}
+	}
+	if a.isPaused() {
+		return cachedAvatar{result: avatarFailed}
 	}
 
-	// If the server is stopping, the failure is not the platform's.
 	c, err := a.fetch(ctx, key)
-	if a.ctx.Err() != nil {
-		return cachedAvatar{}
+	// If this server is stopping, the failure is not the platform's.
+	isStopping := a.ctx.Err() != nil
+	if isStopping {
+		return cachedAvatar{result: avatarFailed}
 	}
 	if err != nil {
 		a.pauseFor(pauseAfter(err))
@@ -241,7 +251,7 @@ func (a *avatars) fetch(ctx context.Context, key avatarKey) (cachedAvatar, error
 // the call is the user alone: the keys of findPicture have a size, too.
 func (a *avatars) fetchName(ctx context.Context, user string) (cachedAvatar, error) {
 	found, err, _ := a.running.Do(user, func() (any, error) {
-		key := avatarKey{user, 0}
+		key := avatarKey{user: user, size: 0}
 		if c, ok := a.cache.GetIfPresent(key); ok {
 			return c, nil
 		}

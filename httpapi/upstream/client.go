@@ -25,7 +25,9 @@ func ParseURL(address string) (*url.URL, error) {
 	if err != nil {
 		return nil, fmt.Errorf("not an address: %w", err)
 	}
-	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+	isWeb := (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
+	hasMore := u.User != nil || u.RawQuery != "" || u.Fragment != ""
+	if !isWeb || hasMore {
 		return nil, fmt.Errorf("%q is not an http(s) address without user, query and fragment", address)
 	}
 	return u, nil
@@ -39,8 +41,8 @@ type client struct {
 }
 
 // newClient returns a client that goes directly to a server, whatever proxies the environment names. The client bounds the
-// headers of an answer, does not decompress, since a small answer could become large, and follows no redirect, since the other
-// server chooses the target.
+// headers of an answer. It does not decompress, since a small answer could become large. It follows no redirect, since the other
+// server would choose the target.
 func newClient(cfg Config) *client {
 	transport := cfg.transport
 	if transport == nil {
@@ -72,7 +74,7 @@ func (c *client) probe(ctx context.Context, address string) error {
 		return err
 	}
 
-	// This closes the connection, however long the body is.
+	// Closing the unread body closes the connection, however long the body is.
 	_ = resp.Body.Close()
 	if resp.StatusCode >= http.StatusInternalServerError {
 		return statusError(resp)
@@ -80,7 +82,7 @@ func (c *client) probe(ctx context.Context, address string) error {
 	return nil
 }
 
-// get returns the body of a 200, of at most limit bytes. upstream is its name in metrics.
+// get returns the body of an answer that has status 200 and at most limit bytes. upstream is the server's name in metrics.
 func (c *client) get(ctx context.Context, upstream, address string, header http.Header, limit int64) ([]byte, error) {
 	began := time.Now()
 	body, err := c.read(ctx, address, header, limit)
@@ -88,6 +90,7 @@ func (c *client) get(ctx context.Context, upstream, address string, header http.
 	return body, err
 }
 
+// read makes the call of get, which measures it.
 func (c *client) read(ctx context.Context, address string, header http.Header, limit int64) ([]byte, error) {
 	resp, err := c.do(ctx, address, header)
 	if err != nil {
@@ -127,8 +130,8 @@ func (c *client) do(ctx context.Context, address string, header http.Header) (*h
 	if !isProbe {
 		req.Header = header
 	}
-	req.Close = isProbe
 	req.Header.Set("User-Agent", c.userAgent)
+	req.Close = isProbe // so that the connection is not kept
 
 	resp, err := c.http.Do(req)
 	if err != nil {
@@ -165,7 +168,12 @@ const defaultPause = 5 * time.Second // if a server limits the rate and does not
 
 // statusError returns the error of a status that is no success.
 func statusError(resp *http.Response) *callError {
-	e := &callError{outcome: outcomeUnusable, text: "status " + strconv.Itoa(resp.StatusCode), status: resp.StatusCode, pause: retryAfter(resp.Header)}
+	e := &callError{
+		outcome: outcomeUnusable,
+		text:    "status " + strconv.Itoa(resp.StatusCode),
+		status:  resp.StatusCode,
+		pause:   retryAfter(resp.Header),
+	}
 	if e.status >= http.StatusInternalServerError {
 		e.outcome = outcomeServer
 		return e
@@ -234,8 +242,8 @@ const (
 	upstreamChatCDN  = "chat_cdn"
 )
 
-// newMetrics registers the metrics with reg, unless that is nil. Every series exists from the start: a rate over a series that
-// appears with the first error would miss that error.
+// newMetrics returns the metrics and registers them with reg, unless reg is nil. Every series exists from the start: a rate over a
+// series that appears with the first error would miss this error.
 func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{

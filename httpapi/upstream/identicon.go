@@ -12,8 +12,8 @@ import (
 	"sync"
 )
 
-// An identicon is a field of 5 × 5 cells, the right half mirroring the left. The picture is computed from a SHA-256 of the id with
-// integers, so an id looks the same on every machine, in every version and in every size. The golden files ensure that.
+// An identicon is a field of 5 × 5 cells, whose right half mirrors the left. The picture is computed from a SHA-256 of the id, with
+// integers only, so an id looks the same on every machine, in every version and in every size. The golden files ensure that.
 const (
 	identiconCells = 5
 	identiconSalt  = "registry identicon 1\x00"
@@ -48,11 +48,12 @@ func drawIdenticon(id string, size int) *image.Paletted {
 	cell := identiconCell(size)
 	margin := (size - identiconCells*cell) / 2
 
+	const ink = 1 // the index in the palette; the rest of the picture has index 0, which is paper
 	img := image.NewPaletted(image.Rect(0, 0, size, size), identiconPalette(sum))
 	for y := range identiconCells * cell {
 		for x := range identiconCells * cell {
 			if field[y/cell][x/cell] {
-				img.SetColorIndex(margin+x, margin+y, 1)
+				img.SetColorIndex(margin+x, margin+y, ink)
 			}
 		}
 	}
@@ -65,7 +66,8 @@ func identiconCell(size int) int { return size / (identiconCells + 1) &^ 1 }
 // identiconField takes 15 bits of sum for the left half and the middle column. It skips bits that would make a nearly empty or
 // nearly full field, because those look alike.
 func identiconField(sum [sha256.Size]byte) (filled [identiconCells][identiconCells]bool) {
-	chosen := uint16(0b010_111_101_111_010) // if all are skipped: once in a few billion ids
+	// If all bits of sum are skipped, which happens once in a few billion ids, the field is this one.
+	chosen := uint16(0b010_111_101_111_010)
 	for i := 1; i+1 < len(sum); i++ {
 		half := binary.BigEndian.Uint16(sum[i:]) >> 1
 		if n := bits.OnesCount16(half); n >= 6 && n <= 10 {
@@ -76,13 +78,14 @@ func identiconField(sum [sha256.Size]byte) (filled [identiconCells][identiconCel
 
 	for i := range 15 {
 		row := &filled[i/3]
-		row[i%3] = chosen>>i&1 == 1
-		row[identiconCells-1-i%3] = row[i%3]
+		column := i % 3
+		row[column] = chosen>>i&1 == 1
+		row[identiconCells-1-column] = row[column]
 	}
 	return filled
 }
 
-// identiconPalette returns paper and ink, a pair that the first byte selects.
+// identiconPalette returns the colors of paper and ink. The first byte of sum selects them.
 func identiconPalette(sum [sha256.Size]byte) (palette color.Palette) {
 	pairs := identiconColors()
 	for _, c := range pairs[int(sum[0])%len(pairs)] {

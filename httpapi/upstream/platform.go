@@ -32,8 +32,8 @@ func (p *platform) findName(ctx context.Context, user string) (string, error) {
 	}
 	body, err := p.client.get(ctx, upstreamChatAPI, p.api+"/users/"+url.PathEscape(user), header, maxProfile)
 
-	// Status 404 is an answer: no such user, so no picture. After 401 and 403, calls pause, since platforms block
-	// callers that keep trying with a wrong token.
+	// Status 404 is an answer: there is no such user, so there is no picture. After 401 and 403, calls pause, since
+	// platforms block callers that keep trying with a wrong token. failure points to err's value, so err changes, too.
 	if failure, ok := errors.AsType[*callError](err); ok {
 		switch failure.status {
 		case http.StatusNotFound:
@@ -54,7 +54,7 @@ func (p *platform) findName(ctx context.Context, user string) (string, error) {
 		return "", &callError{outcome: outcomeUnusable, text: "the answer is not the expected JSON"}
 	}
 
-	// The name becomes part of an address.
+	// The name becomes a part of an address, so only letters, digits, - and _ are accepted.
 	if profile.Avatar != "" && !events.IsID(profile.Avatar) {
 		return "", &callError{outcome: outcomeUnusable, text: "the name of the picture is not one"}
 	}

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// statusKept is for how long a round is shown.
+// statusKept is for how long the outcome of a round of probes is shown.
 const statusKept = 15 * time.Second
 
 // StatusConfig configures the probes.
@@ -39,7 +39,8 @@ type Component struct {
 	Latency    time.Duration // whole milliseconds
 }
 
-// status probes all components at once, and shows each round to all who ask while it runs and for statusKept after it.
+// status probes all components at once. It gives the outcome of a round to all who ask while the round runs, and for statusKept
+// after its end.
 type status struct {
 	ctx     context.Context // of the calls
 	probes  []*probe
@@ -115,7 +116,7 @@ type probe struct {
 }
 
 // run makes one call and waits for its answer for callTimeout, even if the call ignores its context: a hanging disk must not
-// make clients hang. It makes no second call while one is running.
+// make clients hang. If the call of an earlier round still runs, run waits for that call's answer and makes no other call.
 func (p *probe) run(ctx context.Context) Component {
 	if p.call == nil {
 		return Component{ID: p.id}
@@ -124,8 +125,8 @@ func (p *probe) run(ctx context.Context) Component {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 
-	// The last call may still be running.
-	if p.answer == nil {
+	isRunning := p.answer != nil
+	if !isRunning {
 		answer := make(chan error, 1)
 		go func() { answer <- p.call(ctx) }()
 		p.answer = answer
@@ -145,14 +146,13 @@ func (p *probe) run(ctx context.Context) Component {
 	return Component{ID: p.id, Configured: true, OK: err == nil, Latency: took.Truncate(time.Millisecond)}
 }
 
-// record counts the outcome, and logs a change alone: a component that stays down is logged once.
+// record counts the outcome, and logs it only if it differs from the last one: a component that stays down is logged once.
 func (p *probe) record(err error, took time.Duration) {
 	// If the server is stopping, the component has not failed.
 	if errors.Is(err, context.Canceled) {
 		return
 	}
 	p.metrics.observe(p.id, outcomeOf(err), took)
-
 	if err != nil && !p.isDown {
 		p.logger.Warn("component does not answer", "component", p.id, "error", err.Error())
 	}

@@ -18,14 +18,14 @@ type Config struct {
 	Status  StatusConfig
 	Avatars AvatarConfig
 
-	// UserAgent is what the chat platform wants to know of its caller: DiscordBot (<address>, <version>). If empty, it names
-	// the program alone.
+	// UserAgent is the User-Agent of calls. The chat platform wants it to be DiscordBot (<address>, <version>). If it is empty,
+	// calls name the program alone.
 	UserAgent string
 
-	// Metrics is where the metrics of calls are registered, once. If nil, they are not.
+	// Metrics is where New registers the metrics of calls. If it is nil, they are not registered.
 	Metrics prometheus.Registerer
 
-	// Logger gets failures of upstreams. If nil, they are dropped.
+	// Logger gets the failures of upstreams. If it is nil, nothing is logged.
 	Logger *slog.Logger
 
 	transport http.RoundTripper // replaces the network; for tests
@@ -59,8 +59,8 @@ func (s *Services) Close() {
 	s.client.http.CloseIdleConnections()
 }
 
-// Status returns the newest round of probes, at most 15 s old. It takes up to 6 s. The result is shared and must not be
-// modified.
+// Status returns the newest round of probes, which is at most 15 s old. Status takes up to 6 s. The result is shared and must
+// not be modified.
 func (s *Services) Status() *Status { return s.status.latestRound() }
 
 // Avatar is a picture of a user.
@@ -68,12 +68,13 @@ type Avatar struct {
 	Type  string // image/png, image/jpeg, image/webp or image/gif
 	Bytes []byte // at most 2 MiB; shared, must not be modified
 
-	// Failed means that the picture is generated because the platform failed or was busy: another one may be available soon.
+	// Failed means that the picture is generated because the platform failed or was busy. The user's own picture may be available
+	// soon.
 	Failed bool
 }
 
-// Avatar returns the user's picture on the platform, or else one generated from the id. The id is [A-Za-z0-9_-]{1,64}, and size
-// is 16, 32, 64, 128, 256 or 512 pixels. It takes up to 6 s.
+// Avatar returns the user's picture on the platform, or else one generated from the id. user is that id, [A-Za-z0-9_-]{1,64}, and
+// size is 16, 32, 64, 128, 256 or 512 pixels. Avatar takes up to 6 s.
 func (s *Services) Avatar(user string, size int) (Avatar, error) {
 	found := s.avatars.findPicture(user, size)
 	if found.result == avatarFound {

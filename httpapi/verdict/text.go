@@ -17,9 +17,9 @@ const (
 	MaxText   = 300 // code points; of a longer text only the ids and addresses are looked up
 	maxWords  = 6   // of a name within a longer text
 	minDigits = 15  // of an id
-	maxDigits = 20
-	minIssued = 17 // digits of an id that can be on no list
-	maxNumber = 64 // code points of the number of a report, or of a chat id
+	maxDigits = 20  // of an id
+	minIssued = 17  // digits; the answer to a shorter id never says that the id is on no list
+	maxNumber = 64  // code points of the number of a report, or of a chat id
 )
 
 // text is a pasted text, in its literal forms and in its readings.
@@ -33,30 +33,33 @@ type text struct {
 	pages [][]string // every address of an entry's page: the address, and the list and the entry id in it
 
 	// The readings.
-	groupings []string // groups of digits that are as long as an id once they are joined; without ids
-	words     []string // the whole text and every word with a digit: numbers of reports, and old chat ids
+	groupings []string // groups of digits that are as long as an id once they are joined; without those in ids
+	words     []string // the whole text and every word with a digit, which may be numbers of reports, or old chat ids
 	blanks    []string // invisible words, as literal names
 	runs      []run    // the longest first
 }
 
-// run is a run of words in a reading.
+// run is one word or several successive words of a reading, which may be a name.
 type run struct {
 	text     string
-	core     lookalike.Keys
-	isWhole  bool // all words of the reading
-	reading  int
-	from, to int // in the reading
+	core     lookalike.Keys // by which names that look like the run are found
+	isWhole  bool           // the run has all words of the reading
+	reading  int            // the index of the reading
+	from, to int            // where the run begins and ends in the reading
 }
 
-// isWithin reports whether r is a part of other.
+// isWithin reports whether r is a part of other, and shorter than other.
 func (r run) isWithin(other run) bool {
-	return r.reading == other.reading && other.from <= r.from && r.to <= other.to && r.to-r.from < other.to-other.from
+	isInside := other.from <= r.from && r.to <= other.to
+	isShorter := r.to-r.from < other.to-other.from
+	return r.reading == other.reading && isInside && isShorter
 }
 
 var (
 	address   = regexp.MustCompile(`(?i)(?:https?://)?(?:[a-z0-9-]+\.)*discord(?:app)?\.com/users/\d+/?`)
 	entryPath = regexp.MustCompile(`/wpis/(scammers|servers|legit)/([A-Za-z0-9_-]{1,64})`)
-	place     = regexp.MustCompile(`<(?:@&|#)\d+>|<t:-?\d+(?::[A-Za-z])?>|</[^<>:]*:\d+>`) // a role, a channel, a time, a command
+	// mention matches a mention of a role, a channel, a time or a command, whose digits are no account's id.
+	mention = regexp.MustCompile(`<(?:@&|#)\d+>|<t:-?\d+(?::[A-Za-z])?>|</[^<>:]*:\d+>`)
 
 	digits   = regexp.MustCompile(`\d+`)
 	digitRun = regexp.MustCompile(`\d(?:[\s\pZ\x{85}._,/-]*\d)*`) // digits and separators
@@ -70,25 +73,33 @@ var (
 func readText(search, id string) text {
 	whole := strings.TrimSpace(strings.TrimSpace(search) + "\n" + strings.TrimSpace(id))
 	typed := withASCIIDigits(whole)
-	t := text{whole: whole, ids: idsIn(typed), groupings: groupingsIn(typed), pages: entryPath.FindAllStringSubmatch(whole, -1)}
+	t := text{
+		whole:     whole,
+		ids:       idsIn(typed),
+		pages:     entryPath.FindAllStringSubmatch(whole, -1),
+		groupings: groupingsIn(typed),
+	}
 	length := utf8.RuneCountInString(whole)
 	if length > MaxText {
 		return t
 	}
 
-	// The literal forms.
+	// The other literal forms.
 	t.id = wholeID(whole)
 	t.names = slices.Compact([]string{lookalike.Literal(whole), lookalike.Literal(strings.TrimPrefix(whole, "@"))})
 
-	// The readings: as typed, and as meant, without entities, escapes and invisible characters.
+	// The readings. The text as it is meant has no entities, escapes and invisible characters.
 	meant := withASCIIDigits(lookalike.Visible(lookalike.Unescaped(whole)))
+	isKnownID := func(id string) bool { return slices.Contains(t.ids, id) }
 	t.groupings = distinct(append(t.groupings, groupingsIn(meant)...))
-	t.groupings = slices.DeleteFunc(t.groupings, func(id string) bool { return slices.Contains(t.ids, id) })
+	t.groupings = slices.DeleteFunc(t.groupings, isKnownID)
+
 	if length <= maxNumber {
 		t.words = append(t.words, whole)
 	}
 	// A digit of another script may end a number in whole, and is a part of the number in typed and meant.
 	t.words = distinct(slices.Concat(t.words, numbersIn(whole), numbersIn(typed), numbersIn(meant)))
+
 	t.runs, t.blanks = runsIn(whole, meant)
 	return t
 }
@@ -112,8 +123,8 @@ func withASCIIDigits(text string) string {
 			return r
 		}
 
-		// A script has ten digits in a row. The rows of some scripts touch, so the first digit may be another script's
-		// zero: the remainder is the value all the same.
+		// A script has ten digits in a row, from zero to nine. The rows of some scripts touch, so first may be the zero of
+		// an earlier row. It is then a multiple of ten away from the right zero, and the remainder is the same.
 		first := r
 		for unicode.Is(unicode.Nd, first-1) {
 			first--
@@ -127,8 +138,11 @@ func isID(digits string) bool { return len(digits) >= minDigits && len(digits) <
 // wholeID returns the id that the whole text is, or "".
 func wholeID(text string) string {
 	id, isWhole := events.ReadChatID(text)
+
 	// Pages show an id in groups of four, so people copy this form.
-	if compact := strings.ReplaceAll(text, " ", ""); compact != text && text == inFours(compact) {
+	compact := strings.ReplaceAll(text, " ", "")
+	isInFours := compact != text && text == inFours(compact)
+	if isInFours {
 		id = compact
 		isWhole = true
 	}
@@ -189,8 +203,9 @@ func (t *text) formsOf(id string) []string {
 // separators may stand between an id and a name. "" stands for white space alone.
 var separators = [...]string{"", ",", ":", ";", "|", "/", "–"}
 
-// cutSeparators cuts the white space and then each of the separators from the side of a text that is next to an id, and
-// returns the rests. cut is strings.CutPrefix for a text after the id, and strings.CutSuffix for a text before it.
+// cutSeparators cuts white space and one separator from the side of a text that is next to an id. It returns what is left
+// for each separator that is there. cut is strings.CutPrefix for a text after the id, and strings.CutSuffix for a text
+// before the id.
 func cutSeparators(beside string, cut func(text, separator string) (string, bool)) (rests []string) {
 	trimmed := strings.TrimSpace(beside)
 	for _, separator := range separators {
@@ -206,18 +221,21 @@ func cutSeparators(beside string, cut func(text, separator string) (string, bool
 
 // idsIn returns the ids in a text: digits that stand together, or all digits of a run of digits and separators.
 func idsIn(text string) (ids []string) {
-	for _, run := range digitRun.FindAllString(place.ReplaceAllString(text, "x"), -1) {
-		groups := digits.FindAllString(run, -1)
+	for _, series := range digitRun.FindAllString(withoutMentions(text), -1) {
+		groups := digits.FindAllString(series, -1)
 		ids = append(ids, groups...)
 		ids = append(ids, strings.Join(groups, ""))
 	}
 	return distinct(slices.DeleteFunc(ids, func(id string) bool { return !isID(id) }))
 }
 
-// groupingsIn joins neighboring groups of digits, in every way without a letter between the groups, and returns the
-// results as long as an id.
+// withoutMentions returns a text with a letter in place of each mention, so that no digits are joined across a mention.
+func withoutMentions(text string) string { return mention.ReplaceAllString(text, "x") }
+
+// groupingsIn joins neighboring groups of digits that have no letter between them, in every way, and returns the results
+// that are as long as an id.
 func groupingsIn(text string) (ids []string) {
-	for _, part := range letters.Split(place.ReplaceAllString(text, "x"), -1) {
+	for _, part := range letters.Split(withoutMentions(text), -1) {
 		groups := digits.FindAllString(part, -1)
 		for from := range groups {
 			id := ""
@@ -236,7 +254,7 @@ func groupingsIn(text string) (ids []string) {
 // numbersIn returns the words with a digit, which may be the number of a report or an old chat id. It takes each word
 // twice: up to the next white space or comma (joined), and up to the next mark of any kind but - and _ (number).
 func numbersIn(text string) (words []string) {
-	text = place.ReplaceAllString(text, " ")
+	text = mention.ReplaceAllString(text, " ")
 	for _, word := range append(joined.FindAllString(text, -1), number.FindAllString(text, -1)...) {
 		word = strings.TrimRight(word, ".!?")
 		if strings.ContainsAny(word, "0123456789") && utf8.RuneCountInString(word) <= maxNumber {
@@ -251,17 +269,19 @@ func numbersIn(text string) (words []string) {
 // ends a word, and a single word makes no run.
 var wordings = []struct {
 	word  *regexp.Regexp
-	least int // words of a run
+	least int // how many words a run has at least
 }{
 	{regexp.MustCompile(`[\pL\pN\pM._-]+`), 1},
 	{regexp.MustCompile(`[^\s\v\x{85}\pZ,;:()"'„”“]+`), 1},
 	{regexp.MustCompile(`[\pL\pN\pM]+`), 2},
 }
 
-// runsIn returns the runs of words of the readings, each core once and the longest first, and the invisible words.
+// runsIn returns the runs of words of the readings, the longest first, and the invisible words. Of several runs with the
+// same core it returns only the first that it meets.
 func runsIn(readings ...string) (runs []run, blanks []string) {
+	cores := map[string]lookalike.Keys{} // by word, since the readings and wordings have many words in common
+
 	// The empty core counts as known, so that invisible words alone make no run.
-	cores := map[string]lookalike.Keys{} // by word
 	known := map[lookalike.Keys]bool{{}: true}
 	for i, reading := range readings {
 		for _, wording := range wordings {
@@ -291,19 +311,19 @@ func runsIn(readings ...string) (runs []run, blanks []string) {
 	return runs, distinct(blanks)
 }
 
-// sentence is a text in words. The cores of all words are joined, so that the core of a run is a substring and no copy:
-// a hostile text has thousands of runs.
+// sentence is a text that is cut into words. The cores of all words are joined, so that the core of a run is a substring and
+// no copy: a hostile text has thousands of runs.
 type sentence struct {
 	text   string
-	words  [][]int // where they begin and end in text
-	cores  lookalike.Keys
-	begins []coreEnd // where their cores begin
+	words  [][]int        // where each word begins and ends in text
+	cores  lookalike.Keys // of all words, joined
+	begins []corePosition // where the core of each word begins in cores
 }
 
-// coreEnd is a position in the cores.
-type coreEnd struct{ shape, folded int }
+// corePosition is a position in the two keys of cores.
+type corePosition struct{ shape, folded int }
 
-// add adds a word.
+// add adds the word that begins at at[0] in the text and ends at at[1].
 func (s *sentence) add(at []int, core lookalike.Keys) {
 	s.words = append(s.words, at)
 	s.begins = append(s.begins, s.end())
@@ -311,7 +331,9 @@ func (s *sentence) add(at []int, core lookalike.Keys) {
 	s.cores.Folded += core.Folded
 }
 
-func (s *sentence) end() coreEnd { return coreEnd{len(s.cores.Shape), len(s.cores.Folded)} }
+func (s *sentence) end() corePosition {
+	return corePosition{shape: len(s.cores.Shape), folded: len(s.cores.Folded)}
+}
 
 // runs returns the runs of least words or more, the most words first. A run of more than maxWords words is the whole text,
 // its beginning, its end, or whole lines.
@@ -331,9 +353,10 @@ func (s *sentence) runs(least int) iter.Seq[run] {
 					Shape:  s.cores.Shape[begins[from].shape:begins[to].shape],
 					Folded: s.cores.Folded[begins[from].folded:begins[to].folded],
 				}
-				first := s.words[from][0]
-				last := s.words[to-1][1]
-				if !yield(run{text: s.text[first:last], core: core, isWhole: n == len(s.words), from: first, to: last}) {
+				begin := s.words[from][0]
+				end := s.words[to-1][1]
+				r := run{text: s.text[begin:end], core: core, isWhole: n == len(s.words), from: begin, to: end}
+				if !yield(r) {
 					return
 				}
 			}
@@ -344,8 +367,11 @@ func (s *sentence) runs(least int) iter.Seq[run] {
 // areLines reports whether a run of words is whole lines: there is a line break just before the first word of the run, and
 // another one just after its last word. The text has words before and after the run.
 func (s *sentence) areLines(from, to int) bool {
-	isBreak := func(i int) bool { return strings.Contains(s.text[s.words[i-1][1]:s.words[i][0]], "\n") }
-	return isBreak(from) && isBreak(to)
+	isBreakBefore := func(word int) bool {
+		between := s.text[s.words[word-1][1]:s.words[word][0]]
+		return strings.Contains(between, "\n")
+	}
+	return isBreakBefore(from) && isBreakBefore(to)
 }
 
 // oneDigitOff returns what a typing mistake can make of an id: one digit is changed, missing or added, or two neighboring
@@ -359,18 +385,19 @@ func oneDigitOff(id string) (near []string) {
 		before := id[:i]
 		after := id[i:]
 		for _, d := range "0123456789" {
-			near = append(near, before+string(d)+after)
+			near = append(near, before+string(d)+after) // added
 			if after != "" {
-				near = append(near, before+string(d)+after[1:])
+				near = append(near, before+string(d)+after[1:]) // changed
 			}
 		}
 		if after != "" {
-			near = append(near, before+after[1:])
+			near = append(near, before+after[1:]) // missing
 		}
 		if len(after) > 1 {
-			near = append(near, before+after[1:2]+after[:1]+after[2:])
+			near = append(near, before+after[1:2]+after[:1]+after[2:]) // swapped
 		}
 	}
 
+	// A digit that is changed or swapped for the same digit makes the id itself.
 	return slices.DeleteFunc(near, func(other string) bool { return other == id })
 }

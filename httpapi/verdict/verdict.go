@@ -2,18 +2,19 @@
 // entries that were found. Frightened people act on it, so no order of loops and no line of a template may decide whether
 // somebody is accused or vouched for. The first rule that holds decides:
 //
-//	1  accused, risk  the id or the page of an accused is in the text; or the whole text is the chat id of an
-//	                  accused or the number of a report on an accused, and no trusted person's name
+//	1  accused, risk  the text has an accused's id or the address of an accused's page; or the whole text is an
+//	                  accused's chat id or the number of a report on an accused, and is no trusted person's name
 //	2  trusted        the whole text is one id of trusted persons, alone or beside the name of the id's owner, and
 //	                  the text is nobody else's name
 //	3  accused, risk  the whole text is a name of accused, of no trusted person, and there is no id in it
 //	4  trusted-name   the whole text is a name of trusted persons, and of nobody accused
-//	5  caution        digits, words, or their looks are somebody's, in some reading
+//	5  caution        in some reading of the text, digits are somebody's, or words are or look like somebody's name
 //	6  none           the whole text is one id of 17 to 20 digits, on no list and not one digit off a listed one
 //	7  unchecked      everything else
 //
-// Rules 2, 3, 4 and 6 read nothing into a text: the whole text is an id or a name. Readings can only warn, so a better
-// reading can be added at any time. A name is never cleared, since anybody can take another name.
+// Rules 2, 3, 4 and 6 read nothing into a text: the whole text is an id or a name. A reading is a guess at what the text
+// means. Readings can only warn, so a better one can be added at any time. A name is never cleared, since anybody can take
+// another name.
 //
 // Start with [Check]. text.go reads a text: its literal forms for rules 1 to 4 and 6, and its readings for rule 5.
 // verdict.go looks all of them up in one view, and has the rules.
@@ -110,11 +111,14 @@ func Check(ctx context.Context, in Finder, search, id string) (Verdict, error) {
 
 	// An id on no list may be a listed id with a typing mistake.
 	near, err := in.Who(ctx, &readmodel.Question{IDs: oneDigitOff(t.id)})
+	if err != nil {
+		return Verdict{}, err
+	}
 	if len(slices.Concat(near.IDs...)) > 0 {
 		v.Value = Unchecked
 		v.Reason = OneDigitOff
 	}
-	return v, err
+	return v, nil
 }
 
 // found is a text, and the entries that its parts point to.
@@ -122,13 +126,13 @@ type found struct {
 	text text
 
 	ids     map[string][]*readmodel.Row // by chat id
-	numbers map[string][]*readmodel.Row // by the number of a report or an entry
-	pages   []*readmodel.Row            // of text.pages; nil if there is no such entry
+	numbers map[string][]*readmodel.Row // by the number of a report, or by entry id
+	pages   []*readmodel.Row            // for each of text.pages; nil if there is no such entry
 	named   []*readmodel.Row            // whose literal name is the whole text
 	blank   []*readmodel.Row            // whose literal name is an invisible word
-	alike   [][]*readmodel.Row          // of text.runs
+	alike   [][]*readmodel.Row          // for each of text.runs: whose name looks like the run
 
-	moreNamed, moreAlike bool // there are more than were read
+	moreNamed, moreAlike bool // named or blank, or alike, lack entries, because there were too many to read
 }
 
 // find looks up all parts of a text at once.
@@ -148,7 +152,14 @@ func find(ctx context.Context, in Finder, t text) (*found, error) {
 		return nil, err
 	}
 
-	f := &found{text: t, ids: map[string][]*readmodel.Row{}, numbers: map[string][]*readmodel.Row{}, alike: a.Cores, moreNamed: a.MoreLiterals, moreAlike: a.MoreCores}
+	f := &found{
+		text:      t,
+		ids:       map[string][]*readmodel.Row{},
+		numbers:   map[string][]*readmodel.Row{},
+		alike:     a.Cores,
+		moreNamed: a.MoreLiterals,
+		moreAlike: a.MoreCores,
+	}
 	for i, id := range q.IDs {
 		f.ids[id] = a.IDs[i]
 	}
@@ -159,10 +170,11 @@ func find(ctx context.Context, in Finder, t text) (*found, error) {
 
 	for _, page := range t.pages {
 		list := events.List(page[1])
-		f.pages = append(f.pages, in.Entry(list, page[2]))
+		entryID := page[2]
+		f.pages = append(f.pages, in.Entry(list, entryID))
 	}
 
-	// The question has the names first, and the answer keeps the order.
+	// Literals of the question are the names and then the blanks, and the answer keeps the order.
 	f.named = slices.Concat(a.Literals[:len(t.names)]...)
 	f.blank = slices.Concat(a.Literals[len(t.names):]...)
 	return f, nil
@@ -173,7 +185,7 @@ func isTrusted(r *readmodel.Row) bool { return r.List() == events.Legit }
 
 // decide applies the rules in their order.
 func (f *found) decide() Verdict {
-	findings := f.list()
+	findings := f.listFindings()
 
 	// Rules 1 and 2: ids.
 	if rows := f.accusedByID(); len(rows) > 0 {
@@ -186,20 +198,22 @@ func (f *found) decide() Verdict {
 	// Rules 3 and 4: names. If more entries have the name than were read, the others may be anybody's.
 	accusedHaveName := slices.ContainsFunc(f.named, isAccused)
 	trustedHaveName := slices.ContainsFunc(f.named, isTrusted)
-	if accusedHaveName && !trustedHaveName && !f.moreNamed && len(f.text.ids) == 0 {
+	onlyAccusedHaveName := accusedHaveName && !trustedHaveName && !f.moreNamed
+	onlyTrustedHaveName := trustedHaveName && !accusedHaveName && !f.moreNamed
+	if onlyAccusedHaveName && len(f.text.ids) == 0 {
 		return Verdict{Value: accuse(f.named), Reason: ByName, Rows: f.named, Findings: findings}
 	}
-	if trustedHaveName && !accusedHaveName && !f.moreNamed {
+	if onlyTrustedHaveName {
 		return Verdict{Value: TrustedName, Reason: ByName, Rows: f.named, Findings: findings}
 	}
 
-	// Rule 5: anything that is somebody's.
+	// Rule 5: a part of the text is somebody's.
 	if slices.ContainsFunc(findings, isListed) || f.moreNamed || f.moreAlike {
 		return Verdict{Value: Caution, Reason: f.explainCaution(findings), Findings: findings, Alone: f.idToCheckAlone(findings)}
 	}
 
-	// Rules 6 and 7: nobody was found. A shorter id is never called unlisted. Check turns rule 6 into rule 7 for an id
-	// one digit off a listed id.
+	// Rules 6 and 7: nobody was found. Without an id, or with a shorter one, the text stays unchecked. Check turns rule 6
+	// into rule 7 for an id one digit off a listed id.
 	if len(f.text.id) < minIssued {
 		return Verdict{Value: Unchecked}
 	}
@@ -227,12 +241,12 @@ func (f *found) accusedByID() []*readmodel.Row {
 		}
 	}
 
-	// The whole text decides as a number only if no trusted person can have it as a name.
+	// The whole text decides as a chat id or a report's number only if no trusted person can have it as a name.
 	whole := f.text.whole
 	mayBeTrustedName := slices.ContainsFunc(f.named, isTrusted) || f.moreNamed
 	if !mayBeTrustedName {
 		rows = append(rows, f.ids[whole]...)
-		// f.numbers has entries by their own number, too, and that number accuses nobody.
+		// f.numbers has entries by their entry id, too, and an entry id accuses nobody.
 		for _, r := range f.numbers[whole] {
 			if r.ReportID() == whole {
 				rows = append(rows, r)
@@ -242,13 +256,14 @@ func (f *found) accusedByID() []*readmodel.Row {
 	return slices.DeleteFunc(distinct(rows), isTrusted)
 }
 
-// trustedByID returns the trusted persons of rule 2. Groupings count, too, since the digits of a name may stand next to
-// the digits of the id: "Agent 7 9900 0111 2223 3344 50".
+// trustedByID returns the trusted persons of rule 2. The groupings of digits count, too, since a name may end with digits
+// next to the digits of the id: "Agent 7 9900 0111 2223 3344 50".
 func (f *found) trustedByID() []*readmodel.Row {
 	for _, id := range slices.Concat(f.text.ids, f.text.groupings) {
 		owners := f.ids[id]
-		isOther := func(r *readmodel.Row) bool { return r.ChatID() != id }
 		areOwnersTrusted := len(owners) > 0 && !slices.ContainsFunc(owners, isAccused)
+
+		isOther := func(r *readmodel.Row) bool { return r.ChatID() != id }
 		mayBeOthersName := slices.ContainsFunc(f.named, isOther) || f.moreNamed
 		if !areOwnersTrusted || mayBeOthersName {
 			continue
@@ -302,14 +317,14 @@ func (f *found) idToCheckAlone(findings []Finding) string {
 		return ""
 	}
 
-	// The index is -1 if no id is listed.
+	// IndexFunc returns -1 if no id is listed, and max makes that the first id.
 	return ids[max(0, slices.IndexFunc(ids, isListed))].Text
 }
 
 func isListed(f Finding) bool { return len(f.Rows) > 0 }
 
-// list lists the parts of the text with their entries, each entry once, and the ids of nobody.
-func (f *found) list() (findings []Finding) {
+// listFindings returns the parts of the text with their entries, each entry once, and the ids that are nobody's.
+func (f *found) listFindings() (findings []Finding) {
 	t := &f.text
 	known := map[*readmodel.Row]bool{}
 	add := func(text string, kind Kind, rows ...*readmodel.Row) {
@@ -320,23 +335,25 @@ func (f *found) list() (findings []Finding) {
 				one.Rows = append(one.Rows, r)
 			}
 		}
-		// An id has rows, but its finding has none, if earlier findings have all of its entries.
+		// If earlier findings have all entries of an id, the id is left out, although it is somebody's.
 		isNobodysID := kind == ID && len(rows) == 0
 		if isListed(one) || isNobodysID {
 			findings = append(findings, one)
 		}
 	}
 
-	// If another grouping of the digits is somebody's, the ids of nobody say nothing.
-	groupings := slices.DeleteFunc(slices.Clone(t.groupings), func(id string) bool { return len(f.ids[id]) == 0 })
-	for _, id := range slices.Concat(t.ids, groupings) {
-		if len(f.ids[id]) > 0 || len(groupings) == 0 {
+	// If another grouping of the digits is somebody's, the ids that are nobody's say nothing.
+	isNobodys := func(id string) bool { return len(f.ids[id]) == 0 }
+	listedGroupings := slices.DeleteFunc(slices.Clone(t.groupings), isNobodys)
+	for _, id := range slices.Concat(t.ids, listedGroupings) {
+		if !isNobodys(id) || len(listedGroupings) == 0 {
 			add(id, ID, f.ids[id]...)
 		}
 	}
 
-	for i, m := range t.pages {
-		add(m[0], Number, f.pages[i])
+	for i, page := range t.pages {
+		wholeAddress := page[0]
+		add(wholeAddress, Number, f.pages[i])
 	}
 
 	for _, word := range t.words {

@@ -45,13 +45,15 @@ func People() []events.Data {
 	}
 }
 
-// Sequence returns, in decimal, the stream sequence of the last of People, plus after.
+// Sequence returns the stream sequence of the last event of People, plus after, in decimal.
 func Sequence(after int) string { return strconv.Itoa(len(People()) + after) }
 
 // Shown returns how many entries of People their lists show.
 func Shown() (n int) {
 	for _, d := range People() {
-		if e, ok := d.(events.Entry); ok && (!e.List.Trusted() || e.Verified) {
+		e, isEntry := d.(events.Entry)
+		isShown := isEntry && (e.Verified || !e.List.Trusted())
+		if isShown {
 			n++
 		}
 	}

@@ -1,5 +1,5 @@
-// Package bounds has the bounds of request parameters: how long a text, how large a number, which words. The API refuses
-// everything else, the forms and links of the site comply, and a test compares openapi.yaml with it.
+// Package bounds has the bounds of request parameters: how long texts may be, how large numbers, and which words are allowed. The
+// API refuses everything else, the forms and links of the site comply, and a test compares openapi.yaml with these bounds.
 package bounds
 
 import (
@@ -23,7 +23,7 @@ func Longer(text string, limit int) bool {
 // MaxQuery bounds a query string as sent, in bytes.
 const MaxQuery = 4096
 
-// Bounds of paging: of lists, and of ranked search. Defaults apply if there is no limit.
+// Bounds of the pages of lists and of ranked search. The defaults apply to a request without the parameter limit.
 const (
 	MaxLimit           = 60
 	DefaultLimit       = 30
