@@ -61,7 +61,12 @@ type Progress struct {
 	// stream has answered.
 	Done, Total uint64
 
-	Counts
+	// Numbers of messages since New.
+	Applied        uint64 // applied or rejected
+	Superseded     uint64 // lost against a greater revision
+	Unheeded       uint64 // removals that were rejected because a greater revision is shown
+	RestoredStates uint64 // published again, since other messages had displaced them
+	RejectedHere   uint64
 
 	// Rejected counts the copies in the stream of rejected events.
 	Rejected uint64
@@ -70,15 +75,6 @@ type Progress struct {
 	LastError string
 
 	unsaved string // why the store cannot be written
-}
-
-// Counts are numbers of messages since New.
-type Counts struct {
-	Applied        uint64 // applied or rejected
-	Superseded     uint64 // lost against a greater revision
-	Unheeded       uint64 // removals that were rejected because a greater revision is shown
-	RestoredStates uint64 // published again, since other messages had displaced them
-	RejectedHere   uint64
 }
 
 // problem is a source of LastError, in order of importance.
@@ -179,7 +175,6 @@ func (p *Projector) publishProgress() {
 	now.Reading = isReading
 	now.Unpublished = lacking
 	now.WaitingPurges = len(p.upkeep.purges)
-	now.Counts = p.counts
 	now.Done = now.Total
 	if !now.CaughtUp {
 		now.Done = min(now.Total, meta.Sequence-min(meta.Sequence, p.from))

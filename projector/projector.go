@@ -34,8 +34,6 @@ type Projector struct {
 	deniedAt time.Time // since when sessions have found no stream to go on with; zero once a session finds one
 	movedAt  time.Time // when the checkpoint moved last
 	lostAt   time.Time // when the stream was last read again because of lost subjects
-
-	counts Counts
 }
 
 // New makes a Projector.
@@ -220,7 +218,7 @@ func (p *Projector) apply(messages []stream.Message, upTo uint64) {
 		p.countLoser(m, item, loss)
 	}
 
-	p.counts.Applied += uint64(len(messages))
+	p.tracker.progress.Applied += uint64(len(messages))
 	p.movedAt = time.Now()
 	p.saver.noteChange()
 	p.publishProgress()
@@ -231,18 +229,18 @@ func (p *Projector) countLoser(m *stream.Message, item *decoded, loss readmodel.
 	// While the stream is read again, a loser is no mistake: the backend has published a greater revision since.
 	isMistake := !p.projection.reading && (loss.Conflict || loss.Unheeded)
 	if item.err == nil && !isMistake {
-		p.counts.Superseded++
+		p.tracker.progress.Superseded++
 		return
 	}
 
 	// In the first replay another server has counted the unheeded removals already.
 	isFirstReplay := !p.phase.isServed() && p.cfg.Meta.Sequence == 0
 	if loss.Unheeded && !isFirstReplay {
-		p.counts.Unheeded++
+		p.tracker.progress.Unheeded++
 	}
 
 	reason, plain := rejectReasons(item.err, loss)
-	p.counts.RejectedHere++
+	p.tracker.progress.RejectedHere++
 	if !p.cfg.ReadOnly {
 		p.log.Warn("event rejected", "seq", m.Sequence, "subject", events.MaskSubject(m.Subject, m.Data), "reason", plain)
 		p.saver.pending.addRejected(rejection{*m, reason})
@@ -257,7 +255,7 @@ func (p *Projector) runUpkeep(ctx context.Context) {
 
 	meta := p.projection.meta
 	saved := p.saver.sequence
-	p.counts.RestoredStates += p.upkeep.run(ctx, saved, meta.Erased, !meta.Rewound)
+	p.tracker.progress.RestoredStates += p.upkeep.run(ctx, saved, meta.Erased, !meta.Rewound)
 
 	// The next start need not look at these removals again.
 	if saved > meta.Erased && p.upkeep.hasPurged(saved) {
