@@ -103,7 +103,7 @@ func (x *names) remove(r *Row) {
 	}
 }
 
-// hashesOf returns the hashes under which r is found, some of them twice.
+// hashesOf returns the hashes under which r is found. Some may be there twice.
 func (x *names) hashesOf(r *Row) (all []uint64) {
 	name := r.Name()
 	all = append(make([]uint64, 0, 8), x.hashReport(r.ReportID()), x.hashLiteral(lookalike.Literal(name)))
@@ -120,7 +120,7 @@ func (x *names) hashesOf(r *Row) (all []uint64) {
 			}
 		}
 	}
-	return all
+	return slices.Compact(all) // the two keys of most cores are equal
 }
 
 // isDecoration reports whether r, in a name or a folded name, may make a core of the name differ from its
