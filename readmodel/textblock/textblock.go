@@ -76,13 +76,11 @@ func New(texts []Text) *Block {
 		b.ids.addText(t.ChatID)
 		b.keys.addText(t.Keys)
 
-		last := ""
-		for i, word := range strings.Split(t.Reason, " ") {
+		for word := range strings.SplitSeq(t.Reason, " ") {
 			words.postWord(word, row)
-			if i > 0 {
-				boundaries.postWord(boundaryOf(last, word), row)
-			}
-			last = word
+		}
+		for boundary := range boundariesIn(t.Reason) {
+			boundaries.postWord(boundary, row)
 		}
 	}
 

@@ -1,6 +1,7 @@
 package textblock
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -80,10 +81,12 @@ func (b *Block) findReasons(needle string) (maybe *Rows, isSure bool) {
 		return maybe, true
 	}
 
-	// The reason has the characters around each space of the needle.
-	b.boundaries.findWords(boundaryOf(pieces[0], pieces[1]), maybe)
-	for i := 1; i+1 < len(pieces); i++ {
-		b.boundaries.narrow(boundaryOf(pieces[i], pieces[i+1]), maybe)
+	// Of all rows, those are left whose reason has the characters around each space of the needle.
+	for i := range maybe {
+		maybe[i] = ^uint64(0)
+	}
+	for boundary := range boundariesIn(needle) {
+		b.boundaries.narrow(boundary, maybe)
 	}
 
 	// The first piece ends a word of the reason, the last one begins a word, and the others are whole words.
@@ -105,18 +108,30 @@ func (b *Block) findReasons(needle string) (maybe *Rows, isSure bool) {
 // reach is the number of characters that a boundary has on either side of the space.
 const reach = 2
 
-// boundaryOf returns the end of one word, a space, and the start of the next one.
-func boundaryOf(left, right string) string {
-	start := len(left)
-	for n := 0; n < reach && start > 0; n++ {
-		_, size := utf8.DecodeLastRuneInString(left[:start])
-		start -= size
-	}
+// boundariesIn yields the part of a text around each space: the end of a word, the space, and the start of the
+// next word.
+func boundariesIn(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for space := range len(text) {
+			if text[space] != ' ' {
+				continue
+			}
 
-	end := 0
-	for n := 0; n < reach && end < len(right); n++ {
-		_, size := utf8.DecodeRuneInString(right[end:])
-		end += size
+			start := space
+			for n := 0; n < reach && start > 0 && text[start-1] != ' '; n++ {
+				_, size := utf8.DecodeLastRuneInString(text[:start])
+				start -= size
+			}
+
+			end := space + 1
+			for n := 0; n < reach && end < len(text) && text[end] != ' '; n++ {
+				_, size := utf8.DecodeRuneInString(text[end:])
+				end += size
+			}
+
+			if !yield(text[start:end]) {
+				return
+			}
+		}
 	}
-	return left[start:] + " " + right[:end]
 }
