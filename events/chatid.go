@@ -1,6 +1,9 @@
 package events
 
-import "strings"
+import (
+	"net/url"
+	"strings"
+)
 
 // checkChatID rejects anything but a chat id (IsChatID). An entry with another text would match no check,
 // and a check without a match passes for an all-clear.
@@ -45,10 +48,14 @@ func ReferredChatID(s string) (id string, ok bool) {
 		return id, ok && isDigits(id)
 	}
 
-	host, path, _ := strings.Cut(cutScheme(s), "/")
-	id, ok = strings.CutPrefix(path, "users/")
+	// The address may go on with a query or a fragment. One with a user name leads where its reader does not expect.
+	address, err := url.Parse("https://" + cutScheme(s))
+	if err != nil || address.User != nil {
+		return "", false
+	}
+	id, ok = strings.CutPrefix(address.Path, "/users/")
 	id = strings.TrimSuffix(id, "/")
-	return id, ok && isPlatform(host) && isDigits(id)
+	return id, ok && isPlatform(address.Hostname()) && isDigits(id)
 }
 
 func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }

@@ -129,6 +129,9 @@ func TestCheckParameters(t *testing.T) {
 		"id=http://www.discord.com/users/123":               id("123"),
 		"id=9&search=https://discord.com/users/123":         id("9"),
 		"search=https://ptb.discordapp.com/users/" + digits: id(digits),
+		"search=https://discord.com/users/123?x=1":          id("123"),
+		"id=https://discord.com/users/123/%23x":             id("123"),
+		"search=https://discord.com:443/users/123":          id("123"),
 		"id=<@!007>": id("007"),
 		// Nearly a lost value.
 		"search=Null": name("Null"), "search=NaN": name("NaN"), "search=nil": name("nil"), "search=none": name("none"), "search=[object+object]": name("[object object]"),
@@ -143,8 +146,8 @@ func TestCheckParameters(t *testing.T) {
 	}
 	for _, address := range []string{"https:/users/123", "ftp://discord.com/users/123", "https://discord.com/Users/123", "https://discord.com/users/123 x",
 		"https://discord.com/users/12a", "https://discord.com/xusers/123", "https://discord.com/app/users/123", "https://discord.com//users/123",
-		"https://discord.com/users/123//", "https://discord.com/users/", "https://discord.com/users/123?x=1", "https://discord.com/users/123#x",
-		"https://discord.com:443/users/123", "https://me@discord.com/users/123", "https://me:pw@discord.com/users/123", "https://notdiscord.com/users/123",
+		"https://discord.com/users/123//", "https://discord.com/users/", "https://discord.com/users?x=/users/123", "https://discord.com#/users/123",
+		"https://me@discord.com/users/123", "https://me:pw@discord.com/users/123", "https://notdiscord.com/users/123",
 		"https://discord.com.evil.example/users/123", "https://evil.example/discord.com/users/123", "https:///users/123", "/users/123", "users/123",
 		"https://discord.com/users/٣", "https://discord.com/?a=/users/1", "https://dıscord.com/users/1"} {
 		asked := url.QueryEscape(address)

@@ -147,8 +147,10 @@ func wholeID(text string) string {
 		isWhole = true
 	}
 
+	// The query and the fragment of an address may hold anything.
+	isAlone := isWhole && !strings.ContainsAny(text, "?#")
 	hasDigitsOnly := strings.Trim(id, "0123456789") == ""
-	if isWhole && hasDigitsOnly && isID(id) {
+	if isAlone && hasDigitsOnly && isID(id) {
 		return id
 	}
 	return ""
