@@ -153,22 +153,27 @@ func (c *snapshotRestoreCmd) Run(p *process) (err error) {
 	}
 
 	// The old store gets a second name, and keeps it when the new store takes the first one.
-	aside := path + ".replaced"
+	second := path + ".replacing"
 	if hasOld {
-		if err := errors.Join(os.RemoveAll(aside), os.Link(path, aside)); err != nil {
+		if err := errors.Join(os.RemoveAll(second), os.Link(path, second)); err != nil {
 			return err
 		}
 	}
 
 	h, err := snapshots.Restore(p.ctx, from, path)
 	if err != nil && hasOld {
-		err = errors.Join(err, os.Remove(aside))
+		err = errors.Join(err, os.Remove(second))
 	}
 	if err != nil {
 		return fmt.Errorf("%w; the data directory is as it was", explainSource(c.Snapshot, err))
 	}
 
+	// Only now does it take the place of a store that an earlier restore set aside.
 	if hasOld {
+		aside := path + ".replaced"
+		if err := os.Rename(second, aside); err != nil {
+			return err
+		}
 		fmt.Fprintf(p.stdout, "the old store is now %s\n", aside)
 	}
 
