@@ -57,7 +57,7 @@ func serveStatusPage(x *exchange) error {
 	return x.sendHashed(statusCache, body)
 }
 
-// databaseCheck returns a check of the storage by ask. The check also fails while nothing is served, or while the model is frozen
+// databaseCheck returns a check of the storage by ask. The check also fails until the model has caught up, and while it is frozen
 // (httpapi/CONTRACT.md#readiness).
 func databaseCheck(ask func(context.Context) error, health *Health) func(context.Context) error {
 	if ask == nil {
@@ -65,9 +65,9 @@ func databaseCheck(ask func(context.Context) error, health *Health) func(context
 	}
 
 	return func(ctx context.Context) error {
-		_, readiness, err := health.View()
-		if err != nil {
-			return err
+		readiness := health.Readiness()
+		if !readiness.Ready {
+			return loading(readiness.Reason)
 		}
 		if readiness.Frozen {
 			return errors.New("the stream is not the one the model was made from")

@@ -36,7 +36,7 @@ func TestStatusUnconfigured(t *testing.T) {
 	}
 }
 
-// database is false in every situation in which answers are old or there are none.
+// database is false until the model has caught up, and while it is frozen. Else the store and the stream are asked.
 func TestStatusOfDatabase(t *testing.T) {
 	for name, c := range map[string]struct {
 		ok     bool
@@ -46,8 +46,8 @@ func TestStatusOfDatabase(t *testing.T) {
 		"caught up":     {true, 1, func(*Config, *Readiness) {}},
 		"not caught up": {false, 0, func(_ *Config, s *Readiness) { s.Ready = false }},
 		"frozen":        {false, 0, func(_ *Config, s *Readiness) { s.Frozen = true }},
-		"out of touch":  {false, 0, func(c *Config, _ *Readiness) { c.Health.MaxStaleness = time.Minute }},
-		"too few":       {false, 0, func(c *Config, _ *Readiness) { c.Health.MinEntries = 1000 }},
+		"out of touch":  {true, 1, func(c *Config, _ *Readiness) { c.Health.MaxStaleness = time.Minute }},
+		"too few":       {true, 1, func(c *Config, _ *Readiness) { c.Health.MinEntries = 1000 }},
 	} {
 		var asked atomic.Int64
 		state := Readiness{Ready: true, AsOf: asOf()}
