@@ -105,27 +105,21 @@ func (x *exchange) loadView() (*readmodel.View, error) {
 
 // loadViewAt loads a state at a sequence or after it. It waits at most sequenceWait for one.
 func (x *exchange) loadViewAt(atLeast uint64) (*readmodel.View, error) {
+	// Wait before the state is judged: the awaited event may be the one that makes it fit to serve.
+	readiness := x.api.health.Readiness()
+	isBehind := x.api.health.Reader.View().Sequence() < atLeast
+	if isBehind && readiness.Ready && !readiness.Frozen {
+		if err := x.awaitSequence(atLeast); err != nil {
+			return nil, err
+		}
+	}
+
 	view, readiness, err := x.api.health.View()
 	if err != nil {
 		return nil, err
 	}
-
-	if view.Sequence() < atLeast {
-		if readiness.Frozen { // nothing more is applied, so waiting is useless
-			return nil, errNotReached
-		}
-		if err := x.awaitSequence(atLeast); err != nil {
-			return nil, err
-		}
-
-		// Ask again: the new state may not be fit to serve, or an older state of another model may have replaced it.
-		view, readiness, err = x.api.health.View()
-		if err != nil {
-			return nil, err
-		}
-		if view.Sequence() < atLeast {
-			return nil, errNotReached
-		}
+	if view.Sequence() < atLeast { // nothing more is applied, or an older state of another model has replaced the awaited one
+		return nil, errNotReached
 	}
 
 	x.view = view

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/httpapi/internal/apitest"
 )
@@ -114,4 +115,17 @@ func TestMinSequenceWaits(t *testing.T) {
 	f.set(func(s *Readiness) { s.Frozen = true })
 	f.wantError(t, http.StatusServiceUnavailable, "Trwa wczytywanie danych.", http.MethodGet, "/api/scammers", minSeqHeader, apitest.Sequence(2))
 	require.Equal(t, http.StatusOK, f.get(t, "/api/scammers", minSeqHeader, apitest.Sequence(1)).status, "frozen, a sequence that is reached")
+}
+
+// The awaited event may be the one that makes enough entries.
+func TestMinSequenceWaitsForEnoughEntries(t *testing.T) {
+	f := serve(t)
+	f.public.health.MinEntries = f.model.View().Total() + 1
+	got := make(chan *response)
+	go func() { got <- f.get(t, "/api/scammers", minSeqHeader, apitest.Sequence(1)) }()
+	eventstest.Until(t, func() bool { return len(f.public.sequenceWaiting) == 1 })
+	entry := eventstest.Entries(1, 1)[0]
+	entry.List, entry.Verified = events.Scammers, true
+	f.apply(entry)
+	require.Equal(t, http.StatusOK, (<-got).status)
 }
