@@ -99,13 +99,28 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestProofsFailAsJSON: /proofs/{id} is described in openapi.yaml, so its failures are JSON where the
-// site is on, too.
-func TestProofsFailAsJSON(t *testing.T) {
-	for _, proofs := range []string{"", "https://proofs.example.org/p"} {
-		f := serve(t, func(c *Config) { c.Site, c.ProofsURL = true, proofs })
-		for _, id := range []string{strings.Repeat("a", 65), "%C4%85", "a.b"} {
-			f.wantError(t, http.StatusNotFound, "Nie znaleziono.", http.MethodGet, "/proofs/"+id, "Accept", "text/html")
+// TestFailsAsPage: where there is a site, people see failures as pages outside /api/; the paths of openapi.yaml fail as JSON.
+func TestFailsAsPage(t *testing.T) {
+	for _, c := range []struct {
+		proofsURL, method, path string
+		status                  int
+		isPage                  bool
+	}{
+		{"", http.MethodGet, "/proofs/p-1", 404, true},
+		{"https://proofs.example.org/p", http.MethodGet, "/proofs/a.b", 404, true},
+		{"https://proofs.example.org/p", http.MethodPost, "/proofs/p-1", 405, false},
+		{"", http.MethodPost, "/openapi.yaml", 405, false},
+		{"", http.MethodPost, "/robots.txt", 405, true},
+		{"", http.MethodPost, "/.well-known/security.txt", 405, true},
+		{"", http.MethodPost, "/scammers", 405, true},
+		{"", http.MethodGet, "/nope", 404, true},
+		{"", http.MethodGet, "/api/nope", 404, false},
+	} {
+		f := serve(t, func(cfg *Config) { cfg.Site, cfg.ProofsURL = true, c.proofsURL })
+		a := f.fetch(t, c.method, c.path)
+		isPage := strings.HasPrefix(a.header.Get("Content-Type"), "text/html")
+		if a.status != c.status || isPage != c.isPage {
+			t.Errorf("%s %s, proofs at %q: %d %s", c.method, c.path, c.proofsURL, a.status, a.header.Get("Content-Type"))
 		}
 	}
 }

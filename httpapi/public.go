@@ -90,8 +90,7 @@ type Public struct {
 	// Where answers come from besides the read model.
 	rankedIndex func() RankedIndex // returns nil while there is none
 	upstreams   *upstream.Services
-	site        *site.Site      // nil: none
-	sitePaths   map[string]bool // of pages; fixed after construction
+	site        *site.Site // nil: none
 }
 
 // NewPublic returns the public API. It fails for addresses and texts that no page can show.
@@ -109,7 +108,6 @@ func NewPublic(cfg Config) (*Public, error) {
 		sequenceWaiting: newPlaces(maxSequenceWaiting),
 		limit:           newRateLimit(1, cfg.RateLimit),
 		rankedIndex:     cfg.Ranked,
-		sitePaths:       map[string]bool{},
 	}
 
 	if p.rankedIndex == nil {

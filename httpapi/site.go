@@ -50,21 +50,21 @@ func (p *Public) addSite(cfg Config) (err error) {
 		p.add(a.Path, nil, serveDocument(a.Type, "public, max-age=31536000, immutable", a.Body))
 	}
 
-	p.addPage("/", serveCheckPage)
+	p.add("/", p.limit, serveCheckPage)
 	for _, l := range events.Lists() {
-		p.addPage("/"+string(l), serveListPage(l))
+		p.add("/"+string(l), p.limit, serveListPage(l))
 		p.add(entryPages+string(l)+"/:id", p.limit, serveEntryPage(l))
 	}
-	p.addPage("/szukaj", serveSearchPage)
-	p.addPage("/status", serveStatusPage)
-	p.addPage("/api", serveAPIPage(cfg.BaseURL))
+	p.add("/szukaj", p.limit, serveSearchPage)
+	p.add("/status", p.limit, serveStatusPage)
+	p.add("/api", p.limit, serveAPIPage(cfg.BaseURL))
 
 	about, err := p.site.Append(nil, site.AboutPage{})
 	if err != nil {
 		return err
 	}
 
-	p.addPage(site.AboutPath, serveDocument("", "public, max-age=300", about))
+	p.add(site.AboutPath, p.limit, serveDocument("", "public, max-age=300", about))
 	if err := p.addBots(cfg.BaseURL); err != nil {
 		return err
 	}
@@ -74,12 +74,6 @@ func (p *Public) addSite(cfg Config) (err error) {
 	p.add("/robots.txt", p.limit, serveDocument(plainText, day, []byte(robots)))
 	p.add("/favicon.ico", p.limit, serveDocument("image/vnd.microsoft.icon", day, site.Favicon()))
 	return nil
-}
-
-// addPage adds a page: a path whose failures are pages as well.
-func (p *Public) addPage(path string, h handler) {
-	p.sitePaths[path] = true
-	p.add(path, p.limit, h)
 }
 
 // serveListPage serves GET /scammers, /servers and /legit.
@@ -240,18 +234,12 @@ func (x *exchange) pageTag(content string) string {
 	return tag
 }
 
-// failsAsPage reports whether a failure is shown as a page: on pages, and on unknown paths outside /api/. /proofs/{id} is in
-// openapi.yaml, so it fails like a path of the API.
+// failsAsPage reports whether a failure is shown as a page: everywhere but below /api/, and on the other paths of openapi.yaml
+// if they exist.
 func (p *Public) failsAsPage(path string, status int) bool {
-	id, isBelowProofs := strings.CutPrefix(path, "/proofs/")
-	isProofs := isBelowProofs && id != "" && !strings.Contains(id, "/")
-	isOfAPI := isProofs || strings.HasPrefix(path, "/api/")
-	if p.site == nil || isOfAPI {
-		return false
-	}
-
-	isPage := p.sitePaths[path] || strings.HasPrefix(path, entryPages)
-	return isPage || status == http.StatusNotFound
+	isDocument := path == "/openapi.yaml" || path == "/asyncapi.yaml" || strings.HasPrefix(path, "/proofs/")
+	isOfAPI := strings.HasPrefix(path, "/api/") || isDocument && status != http.StatusNotFound
+	return p.site != nil && !isOfAPI
 }
 
 // failurePage returns the body of a failure as a page of the site.
@@ -295,7 +283,7 @@ func (p *Public) addBots(baseURL string) error {
 		return err
 	}
 
-	p.addPage(site.BotsPath, serveDocument("", "public, max-age=300", page))
+	p.add(site.BotsPath, p.limit, serveDocument("", "public, max-age=300", page))
 
 	files, err := site.ReadBots()
 	if err != nil {
