@@ -35,15 +35,17 @@ func wordyEntries(n int) []events.Entry {
 	return entries
 }
 
-// load is a start: it renders the states of a store on all CPUs, and loads them.
+// load is a start: it renders the states of a store on all CPUs, and loads those before meanwhile.
 func load(entries []events.Entry) *readmodel.Model {
 	m := readmodel.New()
 	m.BeginBulk()
-	const batch = 1 << 14
+	const batch = 1 << 12
+	var previous []readmodel.Record
 	for first := 0; first < len(entries); first += batch {
 		some := entries[first:min(len(entries), first+batch)]
 		records, procs := make([]readmodel.Record, len(some)), runtime.GOMAXPROCS(0)
 		var group sync.WaitGroup
+		group.Go(func() { m.Load(previous, uint64(len(entries))) })
 		for p := range procs {
 			group.Go(func() {
 				render := readmodel.NewRenderer()
@@ -53,8 +55,9 @@ func load(entries []events.Entry) *readmodel.Model {
 			})
 		}
 		group.Wait()
-		m.Load(records, uint64(len(entries)))
+		previous = records
 	}
+	m.Load(previous, uint64(len(entries)))
 	m.EndBulk()
 	readmodel.WaitForIndex(m)
 	return m
