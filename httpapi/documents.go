@@ -61,47 +61,25 @@ func serveProofs(base string) handler {
 const securityTxtValid = 180 * 24 * time.Hour
 
 // serveSecurityText serves GET /.well-known/security.txt (RFC 9116).
-func serveSecurityText(contact, baseURL string) handler {
+func serveSecurityText(baseURL string) handler {
 	return func(x *exchange) error {
 		x.media = plainText
 		x.cache = policy{control: "public, max-age=3600"}
-		return x.send([]byte(securityText(contact, baseURL, time.Now())))
+		return x.send([]byte(securityText(baseURL, time.Now())))
 	}
 }
 
-// securityText returns the file's text. Without a contact it names the mailbox that RFC 2142 reserves for this in every domain.
-func securityText(contact, baseURL string, now time.Time) string {
-	if contact == "" {
-		contact = "mailto:security@localhost"
-		if u, err := url.Parse(baseURL); err == nil && u.Hostname() != "" {
-			contact = "mailto:security@" + u.Hostname()
-		}
+// securityText returns the file's text. It names the mailbox that RFC 2142 reserves for this in every domain.
+func securityText(baseURL string, now time.Time) string {
+	host := "localhost"
+	if u, err := url.Parse(baseURL); err == nil && u.Hostname() != "" {
+		host = u.Hostname()
 	}
 
 	expires := now.UTC().Truncate(24 * time.Hour).Add(securityTxtValid)
-	text := fmt.Sprintf("Contact: %s\nExpires: %s\nPreferred-Languages: pl, en\n", contact, expires.Format(time.RFC3339))
+	text := fmt.Sprintf("Contact: mailto:security@%s\nExpires: %s\nPreferred-Languages: pl, en\n", host, expires.Format(time.RFC3339))
 	if baseURL != "" {
 		text += "Canonical: " + baseURL + "/.well-known/security.txt\n"
 	}
 	return text
-}
-
-// CheckContact returns an error unless the contact is one that RFC 9116 allows, a mailto:, https: or tel: address, or empty.
-func CheckContact(contact string) error {
-	if contact == "" {
-		return nil
-	}
-
-	u, err := url.Parse(contact)
-	isPrintable := !strings.ContainsFunc(contact, func(r rune) bool { return r <= ' ' || r > '~' })
-	if err != nil || !isPrintable {
-		return fmt.Errorf("%q is not an address", contact)
-	}
-
-	isWeb := u.Scheme == "https" && u.Host != ""
-	isMailOrPhone := (u.Scheme == "mailto" || u.Scheme == "tel") && u.Opaque != ""
-	if !isWeb && !isMailOrPhone {
-		return fmt.Errorf("%q is not a mailto:, https: or tel: address", contact)
-	}
-	return nil
 }

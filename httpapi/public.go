@@ -41,10 +41,6 @@ type Config struct {
 	Advice     string
 	About      string
 
-	// Contact is where to report vulnerabilities (CheckContact), for security.txt. If empty, it is the mailbox security@ of
-	// the BaseURL's host.
-	Contact string
-
 	// RateLimit is how many requests a second each client address may make; bursts of one second's worth pass. Zero means no
 	// limit.
 	RateLimit float64

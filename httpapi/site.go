@@ -70,7 +70,7 @@ func (p *Public) addSite(cfg Config) (err error) {
 	}
 
 	const day = "public, max-age=86400"
-	p.add("/.well-known/security.txt", p.limit, serveSecurityText(cfg.Contact, cfg.BaseURL))
+	p.add("/.well-known/security.txt", p.limit, serveSecurityText(cfg.BaseURL))
 	p.add("/robots.txt", p.limit, serveDocument(plainText, day, []byte(robots)))
 	p.add("/favicon.ico", p.limit, serveDocument("image/vnd.microsoft.icon", day, site.Favicon()))
 	return nil
