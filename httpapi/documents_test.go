@@ -50,7 +50,7 @@ func TestSecurityTxt(t *testing.T) {
 			t.Errorf("%q: %q", c.base, got)
 		}
 	}
-	a := serve(t, withSite).get(t, "/.well-known/security.txt")
+	a := serve(t, withSite).fetch(t, http.MethodGet, "/.well-known/security.txt")
 	_, after, _ := strings.Cut(a.body, "Expires: ")
 	line, _, _ := strings.Cut(after, "\n")
 	expires, err := time.Parse(time.RFC3339, line)

@@ -22,7 +22,7 @@ func (s scan) Search(ctx context.Context, v *readmodel.View, q readmodel.RankedQ
 	p.Sequence = s.sequence
 	for _, r := range shownRows(v) {
 		name, _ := r.Text()
-		e, _ := r.Public()
+		e := r.Public()
 		passes := (q.Status == readmodel.StatusAll || e.Verified == (q.Status == readmodel.StatusVerified)) &&
 			(q.Proofs != readmodel.ProofsWith || e.ProofsID != nil) && (q.Proofs != readmodel.ProofsPrivate || e.PrivateProofs)
 		at := strings.Index(strings.ToLower(name), strings.ToLower(q.Words))

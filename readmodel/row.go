@@ -119,14 +119,13 @@ type PublicEntry struct {
 }
 
 // Public parses the row's JSON, for pages that show its parts. It takes microseconds. For
-// the raw JSON, call JSON. An error means a row that this program did not write.
-func (r *Row) Public() (PublicEntry, error) {
+// the raw JSON, call JSON. Public panics if the JSON is not one that appendPublic has made.
+func (r *Row) Public() PublicEntry {
 	p := PublicEntry{PrivateProofs: r.filter&bitPrivate != 0}
-
 	if err := json.Unmarshal([]byte(r.JSON()), &p); err != nil {
-		return p, fmt.Errorf("entry %s: %w", r.ID(), err)
+		panic(fmt.Sprintf("entry %s: %v", r.ID(), err))
 	}
-	return p, nil
+	return p
 }
 
 // jsonStart precedes the entry id in the public JSON.

@@ -66,20 +66,16 @@ type same struct {
 // trustedPreview is the title of a trusted person's page in chats, which are no place to vouch for anybody.
 const trustedPreview = "Sprawdź to ID w rejestrze"
 
-func (c CheckPage) page() (page, error) {
+func (c CheckPage) page() page {
 	if c.Asked == "" {
 		return page{
 			template: "check", Title: "Sprawdź, zanim zapłacisz", Path: "/", Canonical: "/", AsOf: c.AsOf, Finds: true,
 			About: "Wpisz nick, ID, wzmiankę albo link do profilu i sprawdź, czy ktoś zgłosił to konto lub serwer jako oszustwo.",
 			Data:  checkView{Form: "/", Counts: countEntries(c.Entries)},
-		}, nil
+		}
 	}
 
-	view, err := newCheckView(&c)
-	if err != nil {
-		return page{}, err
-	}
-
+	view := newCheckView(&c)
 	p := page{
 		template: "check", Title: view.Verdict.Title, Path: "/", AsOf: c.AsOf, Finds: true,
 		About: "Otwórz, żeby zobaczyć wynik. Zawsze porównaj ID konta.", Data: view,
@@ -88,7 +84,7 @@ func (c CheckPage) page() (page, error) {
 	if c.Verdict.Value == verdict.Trusted {
 		p.Preview = trustedPreview
 	}
-	return p, nil
+	return p
 }
 
 // countEntries returns how many entries each list shows, in words.
@@ -100,33 +96,24 @@ func countEntries(n [events.NumLists]int) (counts []string) {
 }
 
 // newCheckView returns the data of an answer: the verdict, who was found, and what the visitor can do next.
-func newCheckView(p *CheckPage) (v checkView, err error) {
+func newCheckView(p *CheckPage) checkView {
 	total := 0
 	for _, n := range p.Entries {
 		total += n
 	}
 
 	banner := describeVerdict(&p.Verdict)
-	v = checkView{
+	v := checkView{
 		Form: "/", Asked: p.Asked, Looked: p.Looked, Total: formatNumber(total),
 		Verdict: banner, Class: banner.Class, Alone: p.Verdict.Alone, IsServer: areServers(&p.Verdict),
 	}
 
 	// Show who was found.
 	if len(p.Verdict.Rows) == 1 {
-		v.Single, err = newEntry(p.Verdict.Rows[0])
-		if err != nil {
-			return v, err
-		}
+		v.Single = newEntry(p.Verdict.Rows[0])
 	}
-	v.Listed, err = listFindings(&p.Verdict)
-	if err != nil {
-		return v, err
-	}
-	v.Same, err = findSame(p)
-	if err != nil {
-		return v, err
-	}
+	v.Listed = listFindings(&p.Verdict)
+	v.Same = findSame(p)
 
 	// Ask for an id if the text does not settle who is meant. A report's number or an entry's address may settle it, too.
 	byID := p.Verdict.Reason == verdict.ByID
@@ -150,7 +137,7 @@ func newCheckView(p *CheckPage) (v checkView, err error) {
 	if isNobodyFound && !hasID && !bounds.Longer(p.Asked, bounds.MaxSearch) {
 		v.Words = p.Asked
 	}
-	return v, nil
+	return v
 }
 
 // areServers reports whether all accused that were found are servers.
@@ -173,21 +160,17 @@ const maxFindings = 30
 
 // listFindings returns the parts of the text with their entries, the most severe first. It returns nil if the only entry is
 // the one that decides, since the banner shows this entry.
-func listFindings(v *verdict.Verdict) (all []finding, err error) {
+func listFindings(v *verdict.Verdict) (all []finding) {
 	isOnlyEntry := len(v.Rows) == 1 && len(v.Findings) == 1 && len(v.Findings[0].Rows) == 1
 	if isOnlyEntry {
-		return nil, nil
+		return nil
 	}
 
 	found := slices.Clone(v.Findings)
 	slices.SortStableFunc(found, func(a, b verdict.Finding) int { return gravestOf(a.Rows) - gravestOf(b.Rows) })
 	for _, f := range found[:min(len(found), maxFindings)] {
 		rows := slices.SortedStableFunc(slices.Values(f.Rows), func(a, b *readmodel.Row) int { return gravityOf(a) - gravityOf(b) })
-		entries, err := newEntries(rows[:min(len(rows), readmodel.MaxGroup)])
-		if err != nil {
-			return nil, err
-		}
-
+		entries := newEntries(rows[:min(len(rows), readmodel.MaxGroup)])
 		one := finding{Text: f.Text, IsID: f.Kind == verdict.ID, Says: describeFinding(&f), Class: findingClass(gravestOf(f.Rows)), Rows: entries}
 		if !one.IsID {
 			one.Text = shownName(f.Text)
@@ -195,7 +178,7 @@ func listFindings(v *verdict.Verdict) (all []finding, err error) {
 		all = append(all, one)
 	}
 
-	return all, nil
+	return all
 }
 
 // findingClass returns the look of a finding by its gravity. A trusted entry looks like a mere name here, since only the
@@ -211,15 +194,14 @@ func findingClass(gravity int) string {
 }
 
 // findSame returns what the API finds for the same text, so that the page never hides it.
-func findSame(p *CheckPage) (*same, error) {
+func findSame(p *CheckPage) *same {
 	if p.API == (readmodel.CheckQuery{}) {
-		return nil, nil
+		return nil
 	}
 
-	var found, similar []*readmodel.Row
-	var v same
+	v := same{Imitates: newEntries(p.Found.Imitates)}
 	for _, g := range p.Found.Groups {
-		found = append(found, g.Rows...)
+		v.Rows = append(v.Rows, newEntries(g.Rows)...)
 		// A full group may lack matches, which the list has.
 		if len(g.Rows) >= readmodel.MaxGroup {
 			link := listLink(readmodel.ListQuery{List: g.List, ID: p.API.ID, Search: p.API.Search, Limit: bounds.DefaultLimit})
@@ -228,23 +210,9 @@ func findSame(p *CheckPage) (*same, error) {
 	}
 
 	for _, g := range p.Found.Similar {
-		similar = append(similar, g.Rows...)
+		v.Similar = append(v.Similar, newEntries(g.Rows)...)
 	}
-
-	var err error
-	v.Rows, err = newEntries(found)
-	if err != nil {
-		return nil, err
-	}
-	v.Similar, err = newEntries(similar)
-	if err != nil {
-		return nil, err
-	}
-	v.Imitates, err = newEntries(p.Found.Imitates)
-	if err != nil {
-		return nil, err
-	}
-	return &v, nil
+	return &v
 }
 
 // warning is what a button copies for a chat: a text, and a link to the current state. A warning has no person's name,

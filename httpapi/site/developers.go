@@ -38,13 +38,13 @@ type APIPage struct {
 	Address string // of this service, to which the examples on the page send their requests
 }
 
-func (c APIPage) page() (page, error) {
-	return page{template: "api", Title: "API dla programistów", Path: "/api", About: "Jak zapytać rejestr, czy konto albo serwer jest na liście.", Data: c.Address}, nil
+func (c APIPage) page() page {
+	return page{template: "api", Title: "API dla programistów", Path: "/api", About: "Jak zapytać rejestr, czy konto albo serwer jest na liście.", Data: c.Address}
 }
 
 // BotsPage is the page about bots.
 type BotsPage struct{}
 
-func (BotsPage) page() (page, error) {
-	return page{template: "bots", Title: "Bot na Discorda", Path: BotsPath, About: "Gotowy bot, który mówi moderatorom, kto z serwera jest na liście oszustów."}, nil
+func (BotsPage) page() page {
+	return page{template: "bots", Title: "Bot na Discorda", Path: BotsPath, About: "Gotowy bot, który mówi moderatorom, kto z serwera jest na liście oszustów."}
 }

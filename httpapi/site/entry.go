@@ -21,26 +21,19 @@ type entry struct {
 	Hidden   bool // the name has invisible characters
 }
 
-func newEntry(r *readmodel.Row) (*entry, error) {
-	public, err := r.Public()
-	if err != nil {
-		return nil, err
-	}
+func newEntry(r *readmodel.Row) *entry {
+	public := r.Public()
 	// The shown name may have lost the invisible characters of the published name.
 	hidden := lookalike.Hidden(public.Name)
 	public.Name = shownName(public.Name)
-	return &entry{PublicEntry: public, grade: grades[gravityOf(r)], List: r.List(), Reported: r.Reported(), Hidden: hidden}, nil
+	return &entry{PublicEntry: public, grade: grades[gravityOf(r)], List: r.List(), Reported: r.Reported(), Hidden: hidden}
 }
 
-func newEntries(rows []*readmodel.Row) (all []*entry, err error) {
+func newEntries(rows []*readmodel.Row) (all []*entry) {
 	for _, r := range rows {
-		e, err := newEntry(r)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, e)
+		all = append(all, newEntry(r))
 	}
-	return all, nil
+	return all
 }
 
 // shownName returns a name as pages show it.
@@ -198,12 +191,8 @@ type entryView struct {
 	Report  bool // whether to offer a report: never, since the person is on a list already
 }
 
-func (c EntryPage) page() (page, error) {
-	e, err := newEntry(c.Row)
-	if err != nil {
-		return page{}, err
-	}
-
+func (c EntryPage) page() page {
+	e := newEntry(c.Row)
 	const byID = true // the page is about an account, and not about everybody of this name
 	warning := newWarning(byID, []*readmodel.Row{c.Row})
 	view := entryView{entry: e, Form: "/", Words: wordsOf(e.List), Title: e.sayListed(e.IsServer()), Warning: warning}
@@ -215,5 +204,5 @@ func (c EntryPage) page() (page, error) {
 	if !e.IsAccused() {
 		p.Preview = trustedPreview
 	}
-	return p, nil
+	return p
 }

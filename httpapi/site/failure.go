@@ -29,7 +29,7 @@ type failureView struct {
 	Card  bool   // the page has the advice for people who have already paid
 }
 
-func (f Failed) page() (page, error) {
+func (f Failed) page() page {
 	title, text := f.describe()
 	isNoPage := f.Status == http.StatusNotFound || f.Status == http.StatusMethodNotAllowed
 	v := failureView{Text: text, Card: !isNoPage}
@@ -50,7 +50,7 @@ func (f Failed) page() (page, error) {
 			v.Again += "?" + f.Query
 		}
 	}
-	return page{template: "error", Title: title, Finds: v.Form != "", Data: v}, nil
+	return page{template: "error", Title: title, Finds: v.Form != "", Data: v}
 }
 
 // canRetry reports whether the same request may succeed later: there were too many requests, or the server has failed.

@@ -34,13 +34,9 @@ type listView struct {
 	Last string // link to the last page, for visitors beyond it
 }
 
-func (c ListPage) page() (page, error) {
+func (c ListPage) page() page {
 	q := c.Query
-	entries, err := newEntries(c.Found.Rows)
-	if err != nil {
-		return page{}, err
-	}
-
+	entries := newEntries(c.Found.Rows)
 	v := listView{
 		listWords: wordsOf(q.List),
 		Query:     q,
@@ -76,7 +72,7 @@ func (c ListPage) page() (page, error) {
 		last := min(c.Found.Total-1, bounds.MaxSkip)
 		v.Last = link(last / q.Limit * q.Limit)
 	}
-	return page{template: "list", Title: v.Title, Path: v.Path, About: v.About, AsOf: c.AsOf, Named: q.List.Trusted(), Data: v}, nil
+	return page{template: "list", Title: v.Title, Path: v.Path, About: v.About, AsOf: c.AsOf, Named: q.List.Trusted(), Data: v}
 }
 
 // paging says which results a page shows, and links to the pages before and after.

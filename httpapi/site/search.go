@@ -45,21 +45,17 @@ type span struct {
 
 const searchPath = "/szukaj"
 
-func (c SearchPage) page() (page, error) {
+func (c SearchPage) page() page {
 	q := c.Query
 	v := searchView{Query: q, List: string(q.List)}
 	if q.Words == "" {
-		return page{template: "search", Title: "Szukaj po słowach", Path: searchPath, AsOf: c.AsOf, Finds: true, Data: v}, nil
+		return page{template: "search", Title: "Szukaj po słowach", Path: searchPath, AsOf: c.AsOf, Finds: true, Data: v}
 	}
 
 	v.Count = entryForms.count(c.Found.Total)
 	v.Tabs = listTabs(q, c.Found.Facets)
 	for _, h := range c.Found.Hits {
-		one, err := newHit(h)
-		if err != nil {
-			return page{}, err
-		}
-		v.Hits = append(v.Hits, one)
+		v.Hits = append(v.Hits, newHit(h))
 	}
 
 	for _, words := range c.Found.Suggestions {
@@ -79,7 +75,7 @@ func (c SearchPage) page() (page, error) {
 	if isBeyondLast {
 		v.First = link(0)
 	}
-	return page{template: "search", Title: "Szukane słowa: " + q.Words, Path: searchPath, AsOf: c.AsOf, Named: true, Finds: true, Data: v}, nil
+	return page{template: "search", Title: "Szukane słowa: " + q.Words, Path: searchPath, AsOf: c.AsOf, Named: true, Finds: true, Data: v}
 }
 
 // listTabs returns a tab for all lists, and one for each list. A tab leads to the first page of its entries.
@@ -102,12 +98,8 @@ func listTabs(q readmodel.RankedQuery, counts [events.NumLists]int) []tab {
 	return slices.Insert(tabs, 0, newTab(allLists, "Wszystkie", total))
 }
 
-func newHit(h readmodel.RankedHit) (hit, error) {
-	e, err := newEntry(h.Row)
-	if err != nil {
-		return hit{}, err
-	}
-
+func newHit(h readmodel.RankedHit) hit {
+	e := newEntry(h.Row)
 	name, reason := h.Row.Text()
 	const noLimit = 1 << 20 // no name is longer
 	found := hit{
@@ -120,7 +112,7 @@ func newHit(h readmodel.RankedHit) (hit, error) {
 	if e.Name != name {
 		found.Named = []span{{Text: e.Name}}
 	}
-	return found, nil
+	return found
 }
 
 // markWords cuts a text into spans, and marks those that are matches in the field. Of a text of more than limit code points

@@ -138,7 +138,7 @@ func (s *Site) templateFuncs() template.FuncMap {
 
 // Content is the content of a page: a [CheckPage], [EntryPage], [ListPage], [SearchPage], [StatusPage], [AboutPage],
 // [APIPage], [BotsPage], or a [Failed] request.
-type Content interface{ page() (page, error) }
+type Content interface{ page() page }
 
 // page is one page in its frame. template, Title and Data are required.
 type page struct {
@@ -167,11 +167,7 @@ func (p page) SiteName() string {
 
 // Append appends the page of a content to dst.
 func (s *Site) Append(dst []byte, c Content) ([]byte, error) {
-	p, err := c.page()
-	if err != nil {
-		return dst, fmt.Errorf("site: %w", err)
-	}
-
+	p := c.page()
 	p.Title = withoutBidi(p.Title)
 	if p.Preview == "" {
 		p.Preview = p.Title

@@ -231,7 +231,7 @@ func besides(page string) string {
 // stub is any page.
 type stub page
 
-func (p stub) page() (page, error) { return page(p), nil }
+func (p stub) page() page { return page(p) }
 
 // Data that was last known to be complete a while ago is said to be, and since when.
 func TestBanner(t *testing.T) {

@@ -43,7 +43,7 @@ type StatusPage struct {
 	CheckedAt  time.Time
 }
 
-func (p StatusPage) page() (page, error) {
+func (p StatusPage) page() page {
 	v := statusView{Class: "legit", Summary: "Wszystko działa.", CheckedAt: p.CheckedAt}
 	isDatabaseDown := false
 	var silent []string // the names of the other components that do not answer
@@ -71,7 +71,7 @@ func (p StatusPage) page() (page, error) {
 		v.Hint = "Nie odpowiada: " + strings.Join(silent, ", ") + "."
 	}
 
-	return page{template: "status", Title: "Stan usług", Path: "/status", About: "Czy rejestr i usługi, z których korzysta, działają.", Data: v}, nil
+	return page{template: "status", Title: "Stan usług", Path: "/status", About: "Czy rejestr i usługi, z których korzysta, działają.", Data: v}
 }
 
 func newStatusRow(c Component) statusRow {

@@ -58,7 +58,7 @@ const AboutPath = "/o-rejestrze"
 // AboutPage is the page about the registry: who operates it, what data it stores, and how the accused can appeal.
 type AboutPage struct{}
 
-func (AboutPage) page() (page, error) {
+func (AboutPage) page() page {
 	return page{template: "about", Title: "O rejestrze", Path: AboutPath, Canonical: AboutPath,
-		About: "Kto prowadzi rejestr, skąd są wpisy, co rejestr przechowuje i jak się odwołać."}, nil
+		About: "Kto prowadzi rejestr, skąd są wpisy, co rejestr przechowuje i jak się odwołać."}
 }
