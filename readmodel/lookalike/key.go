@@ -26,27 +26,19 @@ func KeysOf(s string) Keys {
 	return keysOf(Visible(s))
 }
 
+// keysOf makes the keys of a visible text. Most texts have only characters up to Latin Extended-A: none of
+// them combines with the next, so their keys are put one after the other.
 func keysOf(visible string) Keys {
-	keys, isLatin := latinKeysOf(visible)
-	if isLatin {
-		return keys
-	}
-	return anyKeysOf(visible)
-}
-
-// latinKeysOf makes the keys of a text of characters up to Latin Extended-A, of which most names consist: the
-// keys of the characters, one after the other. None of them combines with the next.
-func latinKeysOf(text string) (keys Keys, isLatin bool) {
 	table := latinKeys()
 	var shape, folded []byte
-	for _, r := range text {
+	for _, r := range visible {
 		if int(r) >= len(table) {
-			return keys, false
+			return anyKeysOf(visible)
 		}
 		shape = append(shape, table[r].Shape...)
 		folded = append(folded, table[r].Folded...)
 	}
-	return Keys{Shape: string(shape), Folded: string(folded)}, true
+	return Keys{Shape: string(shape), Folded: string(folded)}
 }
 
 // latinKeys returns the keys of each character up to Latin Extended-A.
@@ -58,7 +50,7 @@ var latinKeys = sync.OnceValue(func() *[0x180]Keys {
 	return table
 })
 
-// anyKeysOf makes the keys of any text.
+// anyKeysOf makes the keys of any visible text.
 func anyKeysOf(visible string) Keys {
 	return Keys{
 		Shape:  DropMarks(casefold.String(skeletonOf(visible))),
