@@ -222,5 +222,6 @@ func (p *Projector) serveSaved() {
 	}
 	p.log.Warn("serving the saved state, since the stream is not being followed", "checkpoint", p.projection.meta.Sequence)
 	p.phase = servingSaved
+	p.projection.nameFeed()
 	p.publishProgress()
 }

@@ -217,6 +217,7 @@ func TestStartWithoutBroker(t *testing.T) {
 	require.False(t, now.Connected)
 	require.WithinDuration(t, time.Now(), now.AsOf, time.Minute)
 	require.NotZero(t, now.LastError)
+	require.Equal(t, now.Epoch, saved.cfg.Model.View().Epoch(), "the feed of the saved state")
 
 	empty := start(filepath.Join(w.dir, "empty.db"))
 	defer w.stop(empty, true)
