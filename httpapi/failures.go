@@ -53,6 +53,9 @@ func loading(reason string) error {
 	return &f
 }
 
+// errEmpty is the failure while the registry has no entries.
+var errEmpty = loading("the registry is empty: lists and checks are answered once somebody is listed; --min-entries 0 answers them now")
+
 func rateLimited(retryAfter string) error {
 	f := *errRateLimited
 	f.retryAfter = retryAfter

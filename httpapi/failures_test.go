@@ -116,7 +116,7 @@ func TestFailsAsPage(t *testing.T) {
 		{"", http.MethodGet, "/nope", 404, true},
 		{"", http.MethodGet, "/api/nope", 404, false},
 	} {
-		f := serve(t, func(cfg *Config) { cfg.Site, cfg.ProofsURL = true, c.proofsURL })
+		f := serve(t, func(cfg *Config) { cfg.ProofsURL = c.proofsURL }, withSite)
 		a := f.fetch(t, c.method, c.path)
 		isPage := strings.HasPrefix(a.header.Get("Content-Type"), "text/html")
 		if a.status != c.status || isPage != c.isPage {

@@ -1,8 +1,10 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -61,17 +63,12 @@ func (h *Health) admit(view *readmodel.View, readiness Readiness) error {
 
 	entries := view.Total()
 	if h.MinEntries > 0 && entries == 0 {
-		return loading("the registry is empty: lists and checks are answered once somebody is listed; --min-entries 0 answers them now")
+		return errEmpty
 	}
 	if entries < h.MinEntries {
 		return loading(fmt.Sprintf("%d entries, fewer than the %d required", entries, h.MinEntries))
 	}
 	return nil
-}
-
-// IsEmpty reports whether nothing is served because the registry has no entries yet.
-func (h *Health) IsEmpty() bool {
-	return h.MinEntries > 0 && h.Readiness().Ready && h.Reader.View().Total() == 0
 }
 
 // ready returns 1 while lists, checks and donations are served, else 0.
@@ -93,13 +90,18 @@ const (
 // loadView loads the state to answer from: the newest one or, if the client asks for a sequence, a state at it or after it. The
 // caller has checked the parameters, since a bad one comes before a 503. The error is a failure or the request context's.
 func (x *exchange) loadView() (*readmodel.View, error) {
-	atLeast, given, err := minSequence(x.c.Request.Header[minSeqHeader])
+	// As with parameters, an empty header counts as absent, and a repeated header is wrong.
+	p := params{values: url.Values(x.c.Request.Header)}
+	text := p.readTrimmed(minSeqHeader)
+	atLeast, err := strconv.ParseUint(cmp.Or(text, "0"), 10, 64)
 	if err != nil {
-		return nil, err
+		p.refuse(minSeqHeader)
 	}
-	if given {
-		x.waits = true
+	if p.err != nil {
+		return nil, p.err
 	}
+
+	x.waits = x.waits || text != ""
 	return x.loadViewAt(atLeast)
 }
 
@@ -145,18 +147,4 @@ func (x *exchange) awaitSequence(seq uint64) error {
 		return errNotReached
 	}
 	return nil
-}
-
-// minSequence reads the values of Registry-Min-Sequence. As with parameters, an empty header counts as absent, and a repeated
-// header is wrong.
-func minSequence(values []string) (seq uint64, given bool, err error) {
-	isEmpty := len(values) == 1 && values[0] == ""
-	if len(values) == 0 || isEmpty {
-		return 0, false, nil
-	}
-	seq, err = strconv.ParseUint(values[0], 10, 64)
-	if err != nil || len(values) > 1 {
-		return 0, false, invalid(minSeqHeader)
-	}
-	return seq, true, nil
 }

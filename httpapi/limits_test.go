@@ -71,7 +71,7 @@ func long(f *fixture, n int) (ids []string) {
 // fit is 503 at once. Every byte is given back.
 func TestSilentReadersHoldABudget(t *testing.T) {
 	const budget = 32 << 20
-	f := serve(t, func(c *Config) { c.AnswerMemory, c.Site = budget, true })
+	f := serve(t, func(c *Config) { c.AnswerMemory = budget }, withSite)
 	ids := long(f, 100)
 	targets := []string{
 		"/api/scammers?limit=60", "/api/check/batch?ids=" + strings.Join(ids, ","), "/scammers?limit=60", "/api/check?search=Long",

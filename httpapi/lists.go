@@ -130,10 +130,6 @@ func parseBatch(raw string) (batch []batchResult, err error) {
 	if text == "" {
 		return nil, missing("ids")
 	}
-	numIDs := strings.Count(text, ",") + 1
-	if numIDs > bounds.MaxBatch {
-		return nil, invalid("ids")
-	}
 
 	// A chat id and a reference to the same chat id count as given twice.
 	seen := map[string]bool{}
@@ -145,6 +141,10 @@ func parseBatch(raw string) (batch []batchResult, err error) {
 
 		seen[id] = true
 		batch = append(batch, batchResult{asked: asked, id: id})
+	}
+
+	if len(batch) > bounds.MaxBatch {
+		return nil, invalid("ids")
 	}
 	return batch, nil
 }

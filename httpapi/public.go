@@ -32,14 +32,8 @@ type Config struct {
 	ProofsURL string // where /proofs/{id} redirects to; "" for no such path
 	AsyncAPI  []byte // the content of /asyncapi.yaml; nil for no such path
 
-	// The pages for people, with the fields of site.Config.
-	Site       bool
-	Build      string
-	AppealsURL string
-	ReportURL  string
-	Demo       []site.Question
-	Advice     string
-	About      string
+	// Site configures the pages for people; nil for no pages. NewPublic sets its BaseURL and Proofs.
+	Site *site.Config
 
 	// RateLimit is how many requests a second each client address may make; bursts of one second's worth pass. Zero means no
 	// limit.
@@ -89,7 +83,7 @@ type Public struct {
 	site        *site.Site // nil: none
 }
 
-// NewPublic returns the public API. It fails for addresses and texts that no page can show.
+// NewPublic returns the public API. It fails for networks that gin refuses.
 func NewPublic(cfg Config) (*Public, error) {
 	p := &Public{
 		logger:    cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler)),
@@ -185,8 +179,8 @@ func (p *Public) addRoutes(cfg Config) error {
 	if cfg.AsyncAPI != nil {
 		p.add("/asyncapi.yaml", p.limit, serveDocument(media, cacheControl, cfg.AsyncAPI))
 	}
-	if cfg.Site {
-		return p.addSite(cfg)
+	if cfg.Site != nil {
+		p.addSite(cfg)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func prefixOf(id string) string {
 }
 
 func TestRangeHeaders(t *testing.T) {
-	f := serve(t, func(cfg *Config) { cfg.Site = true })
+	f := serve(t, withSite)
 	path := "/api/ranges/" + prefixOf("100000000000000003")
 	for i, crowd := 0, 0; crowd < 33; i++ { // so many in another range that each is large enough to be compressed
 		if id := fmt.Sprint("7", i); prefixOf(id) == "abc" {

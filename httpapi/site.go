@@ -30,20 +30,11 @@ const (
 )
 
 // addSite adds the site to the routing table.
-func (p *Public) addSite(cfg Config) (err error) {
-	p.site, err = site.New(site.Config{
-		BaseURL:    cfg.BaseURL,
-		Build:      cfg.Build,
-		AppealsURL: cfg.AppealsURL,
-		ReportURL:  cfg.ReportURL,
-		Advice:     cfg.Advice,
-		About:      cfg.About,
-		Proofs:     cfg.ProofsURL != "",
-		Demo:       cfg.Demo,
-	})
-	if err != nil {
-		return err
-	}
+func (p *Public) addSite(cfg Config) {
+	pages := *cfg.Site
+	pages.BaseURL = cfg.BaseURL
+	pages.Proofs = cfg.ProofsURL != ""
+	p.site = site.New(pages)
 
 	// A page needs its style, so the assets have no rate limit.
 	for _, a := range p.site.Assets() {
@@ -59,21 +50,25 @@ func (p *Public) addSite(cfg Config) (err error) {
 	p.add("/status", p.limit, serveStatusPage)
 	p.add("/api", p.limit, serveAPIPage(cfg.BaseURL))
 
-	about, err := p.site.Append(nil, site.AboutPage{})
-	if err != nil {
-		return err
-	}
-
-	p.add(site.AboutPath, p.limit, serveDocument("", "public, max-age=300", about))
-	if err := p.addBots(cfg.BaseURL); err != nil {
-		return err
+	p.addFixedPage(site.AboutPath, site.AboutPage{})
+	p.addFixedPage(site.BotsPath, site.BotsPage{})
+	for name, text := range site.BotFiles() {
+		p.add(site.BotsPath+"/"+name, p.limit, serveBotFile(name, string(text), cfg.BaseURL))
 	}
 
 	const day = "public, max-age=86400"
 	p.add("/.well-known/security.txt", p.limit, serveSecurityText(cfg.BaseURL))
 	p.add("/robots.txt", p.limit, serveDocument(plainText, day, []byte(robots)))
 	p.add("/favicon.ico", p.limit, serveDocument("image/vnd.microsoft.icon", day, site.Favicon()))
-	return nil
+}
+
+// addFixedPage adds a page that never changes. It panics if the build is broken.
+func (p *Public) addFixedPage(path string, content site.Content) {
+	body, err := p.site.Append(nil, content)
+	if err != nil {
+		panic(err)
+	}
+	p.add(path, p.limit, serveDocument("", "public, max-age=300", body))
 }
 
 // serveListPage serves GET /scammers, /servers and /legit.
@@ -247,7 +242,6 @@ func failurePage(x *exchange, f *failure) []byte {
 	// The form shows again what the reader asked: the refused parameter, else the text, else the id.
 	shown := cmp.Or(f.param, "search")
 	asked := cmp.Or(x.c.Query(shown), x.c.Query("id"))
-	isEmpty := f.status == http.StatusServiceUnavailable && x.api.health.IsEmpty()
 	body, err := x.api.site.Append(nil, site.Failed{
 		Status: f.status,
 		Text:   f.text,
@@ -255,7 +249,7 @@ func failurePage(x *exchange, f *failure) []byte {
 		Path:   x.c.Request.URL.EscapedPath(),
 		Search: asked,
 		Query:  x.query(),
-		Empty:  isEmpty,
+		Empty:  f == errEmpty,
 	})
 	if err != nil {
 		x.logFailure(err.Error())
@@ -276,32 +270,15 @@ func serveAPIPage(baseURL string) handler {
 	}
 }
 
-// addBots adds the page about bots, and their files, which name the address of this service.
-func (p *Public) addBots(baseURL string) error {
-	page, err := p.site.Append(nil, site.BotsPage{})
-	if err != nil {
-		return err
-	}
-
-	p.add(site.BotsPath, p.limit, serveDocument("", "public, max-age=300", page))
-
-	files, err := site.ReadBots()
-	if err != nil {
-		return err
-	}
-
-	for name, text := range files {
-		media := plainText
-		if strings.HasSuffix(name, ".json") {
-			media = "application/json; charset=utf-8"
+// serveBotFile serves a file of the page about bots, which names the address of this service.
+func serveBotFile(name, text, baseURL string) handler {
+	return func(x *exchange) error {
+		if !strings.HasSuffix(name, ".json") { // the media type of answers is JSON, unless a handler sets another
+			x.media = plainText
 		}
-		p.add(site.BotsPath+"/"+name, p.limit, func(x *exchange) error {
-			x.media = media
-			addressed := strings.ReplaceAll(text, site.Address, addressOf(x.c.Request, baseURL))
-			return x.sendHashed(addressedCache(baseURL), []byte(addressed))
-		})
+		addressed := strings.ReplaceAll(text, site.Address, addressOf(x.c.Request, baseURL))
+		return x.sendHashed(addressedCache(baseURL), []byte(addressed))
 	}
-	return nil
 }
 
 // addressedCache returns the cache policy of a document with this service's address. Without baseURL, the document has the

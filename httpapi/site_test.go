@@ -19,7 +19,7 @@ import (
 func serveSite(t testing.TB, mutate ...func(*Config)) *fixture {
 	t.Helper()
 	f := serve(t, append([]func(*Config){func(cfg *Config) {
-		cfg.Site, cfg.AppealsURL = true, "https://appeals.example.org/"
+		cfg.Site = &site.Config{AppealsURL: "https://appeals.example.org/"}
 	}}, mutate...)...)
 	f.set(func(s *Readiness) { s.AsOf = time.Now() })
 	return f
@@ -241,7 +241,7 @@ func TestFailuresOfPages(t *testing.T) {
 
 // The page about the registry shows the operator's text, may be indexed, and needs no read model.
 func TestAboutPage(t *testing.T) {
-	f := serveSite(t, func(cfg *Config) { cfg.About = "Prowadzi **Fundacja**.\n\n## Kontakt\n" })
+	f := serveSite(t, func(cfg *Config) { cfg.Site.About = "Prowadzi **Fundacja**.\n\n## Kontakt\n" })
 	a := f.fetch(t, http.MethodGet, "/o-rejestrze?x=1")
 	isPage(t, "/o-rejestrze", a, http.StatusOK)
 	if !strings.Contains(a.body, "<strong>Fundacja</strong>") || a.header.Get("X-Robots-Tag") != "" || a.header.Get("Cache-Control") != "public, max-age=300" {
@@ -258,8 +258,7 @@ func TestAboutPage(t *testing.T) {
 // Without the site nothing of it is there.
 func TestSiteOff(t *testing.T) {
 	f := serve(t)
-	s, err := site.New(site.Config{})
-	require.NoError(t, err)
+	s := site.New(site.Config{})
 	for _, path := range append(sitePages(), somebodysPage, s.Assets()[0].Path) {
 		f.wantError(t, http.StatusNotFound, "Nie znaleziono.", http.MethodGet, path)
 	}
@@ -292,7 +291,7 @@ func TestPagesAreLimited(t *testing.T) {
 
 func BenchmarkPages(b *testing.B) {
 	p := busyAPI(b, 30000)
-	require.NoError(b, p.addSite(Config{AppealsURL: "https://appeals.example.org/", ProofsURL: "https://proofs.example.org/"}))
+	p.addSite(Config{Site: &site.Config{AppealsURL: "https://appeals.example.org/"}, ProofsURL: "https://proofs.example.org/"})
 	b.Run("list", func(b *testing.B) { handle(b, p, "/scammers", http.StatusOK) })
 	b.Run("entry", func(b *testing.B) { handle(b, p, "/wpis/scammers/e0000007", http.StatusOK) })
 	for name, target := range map[string]string{"entry": "/wpis/scammers/e0000007", "list": "/scammers", "check": "/?id=900000000000000007"} {
@@ -310,7 +309,7 @@ func mustRequest(target string) *http.Request {
 	return r
 }
 
-func withSite(c *Config) { c.Site = true }
+func withSite(c *Config) { c.Site = &site.Config{} }
 
 // The page shows the round that /api/status tells, also while the model is loading.
 func TestStatusPage(t *testing.T) {

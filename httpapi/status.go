@@ -5,18 +5,13 @@ import (
 	"errors"
 
 	"example.org/registry/httpapi/site"
+	"example.org/registry/httpapi/upstream"
 )
 
 // statusBody is the body of GET /api/status.
 type statusBody struct {
-	Checks    []statusCheck `json:"checks"`
-	CheckedAt string        `json:"checkedAt"`
-}
-
-type statusCheck struct {
-	ID        string `json:"id"`
-	OK        bool   `json:"ok"`
-	LatencyMs int64  `json:"latencyMs"`
+	Checks    []upstream.Component `json:"checks"`
+	CheckedAt string               `json:"checkedAt"`
 }
 
 // statusCache lasts as long as a round of probes is shared.
@@ -29,11 +24,7 @@ func serveStatus(x *exchange) error {
 	}
 
 	round := x.api.upstreams.Status()
-	body := statusBody{CheckedAt: formatTime(round.CheckedAt)}
-	for _, c := range round.Components {
-		body.Checks = append(body.Checks, statusCheck{ID: c.ID, OK: c.OK, LatencyMs: c.Latency.Milliseconds()})
-	}
-	return x.sendJSON(statusCache, "", body)
+	return x.sendJSON(statusCache, "", statusBody{Checks: round.Components, CheckedAt: formatTime(round.CheckedAt)})
 }
 
 // serveStatusPage serves GET /status with the round of probes that serveStatus sends.
@@ -42,15 +33,10 @@ func serveStatusPage(x *exchange) error {
 		return err
 	}
 
-	round := x.api.upstreams.Status()
-	checks := make([]site.Component, len(round.Components))
-	for i, c := range round.Components {
-		checks[i] = site.Component{ID: c.ID, Checked: c.Configured, OK: c.OK, Latency: c.Latency}
-	}
-
 	x.page = indexedPage
+	round := x.api.upstreams.Status()
 	_, _, notReady := x.api.health.View()
-	body, err := x.api.site.Append(nil, site.StatusPage{Components: checks, Answers: notReady == nil, CheckedAt: round.CheckedAt})
+	body, err := x.api.site.Append(nil, site.StatusPage{Components: round.Components, Answers: notReady == nil, CheckedAt: round.CheckedAt})
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"example.org/registry/httpapi/upstream"
 )
 
 func statusIn(t testing.TB, a *response) (s statusBody) {
@@ -23,7 +25,7 @@ func TestStatusUnconfigured(t *testing.T) {
 	a := f.get(t, "/api/status?x=1")
 	got := statusIn(t, a)
 	for i, id := range []string{"database", "guard", "chat", "coin"} {
-		if want := (statusCheck{id, false, 0}); got.Checks[i] != want {
+		if want := (upstream.Component{ID: id}); got.Checks[i] != want {
 			t.Errorf("%+v, want %+v", got.Checks[i], want)
 		}
 	}

@@ -112,14 +112,15 @@ func (c *serveCmd) publicConfig() (cfg httpapi.Config, err error) {
 		return cfg, err
 	}
 
+	var pages *site.Config
+	if c.Site {
+		pages = &site.Config{AppealsURL: c.AppealsURL, ReportURL: c.ReportURL, Advice: advice, About: about}
+	}
+
 	return httpapi.Config{
 		BaseURL:        string(c.BaseURL),
 		ProofsURL:      string(c.ProofsURL),
-		AppealsURL:     c.AppealsURL,
-		ReportURL:      c.ReportURL,
-		Advice:         advice,
-		About:          about,
-		Site:           c.Site,
+		Site:           pages,
 		RateLimit:      c.RateLimit,
 		MaxFollowers:   c.MaxFollowers,
 		AnswerMemory:   int64(c.AnswerMemory),

@@ -77,7 +77,7 @@ func (c CheckPage) page() page {
 
 	view := newCheckView(&c)
 	p := page{
-		template: "check", Title: view.Verdict.Title, Path: "/", AsOf: c.AsOf, Finds: true,
+		template: "check", Title: view.Verdict.Title, Path: "/", AsOf: c.AsOf, Named: true, Finds: true,
 		About: "Otwórz, żeby zobaczyć wynik. Zawsze porównaj ID konta.", Data: view,
 	}
 

@@ -1,37 +1,18 @@
 package site
 
-import (
-	"embed"
-	"fmt"
-)
+import "embed"
 
 // BotsPath is the path of the page about bots. The paths of the bots' files begin with it.
 const BotsPath = "/boty"
 
-// Address stands for the service's own address in the files of [ReadBots].
+// Address stands for the service's own address in the files of [BotFiles].
 const Address = "https://registry.example"
 
 //go:embed bots
 var botFiles embed.FS
 
-// ReadBots returns the files of the page about bots, by name.
-func ReadBots() (map[string]string, error) {
-	entries, err := botFiles.ReadDir("bots")
-	if err != nil {
-		return nil, fmt.Errorf("site: bots: %w", err)
-	}
-
-	files := map[string]string{}
-	for _, e := range entries {
-		text, err := botFiles.ReadFile("bots/" + e.Name())
-		if err != nil {
-			return nil, fmt.Errorf("site: bots: %w", err)
-		}
-		files[e.Name()] = string(text)
-	}
-
-	return files, nil
-}
+// BotFiles returns the files of the page about bots, by name.
+func BotFiles() map[string][]byte { return readFiles(botFiles, "bots/*") }
 
 // APIPage is the page for developers.
 type APIPage struct {

@@ -38,13 +38,7 @@ func formatNumber(n int) string {
 	return s
 }
 
-// formatMinute formats a time in Polish, to the minute: 21 listopada 2026, 10:15 UTC.
-func formatMinute(t time.Time) string { return formatTime(t, "15:04") }
-
-// formatSecond formats a time in Polish, to the second: 21 listopada 2026, 10:15:00 UTC.
-func formatSecond(t time.Time) string { return formatTime(t, "15:04:05") }
-
-// formatTime formats a time in UTC, and says so: all visitors get the same page, so their own zones are not known.
+// formatTime formats a time in Polish: 21 listopada 2026, 10:15 UTC. All visitors get the same page, whatever their zone is.
 func formatTime(t time.Time, layout string) string {
 	t = t.UTC()
 	return fmt.Sprintf("%d %s %d, %s UTC", t.Day(), monthName(t.Month()), t.Year(), t.Format(layout))

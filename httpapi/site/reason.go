@@ -3,7 +3,6 @@ package site
 import (
 	"html/template"
 	"strings"
-	"unicode/utf8"
 
 	markdown "example.org/registry/readmodel/reason"
 )
@@ -31,23 +30,9 @@ func makeGist(reason string) string {
 	return strings.TrimRight(shorten(makeExcerpt(text), maxGist), ".:")
 }
 
-// cutHTML returns the part of a reason's HTML from which excerpts are made.
+// cutHTML returns the part of a reason's HTML from which excerpts are made. markdown.Text drops a last tag that is incomplete.
 func cutHTML(reason string) string {
-	if len(reason) <= maxRead {
-		return reason
-	}
-
-	// The part does not end within a character.
-	end := maxRead
-	for !utf8.RuneStart(reason[end]) {
-		end--
-	}
-
-	// The last tag may be incomplete, so the part ends before this tag, unless that would take more than half of the part.
-	if tag := strings.LastIndexByte(reason[:end], '<'); tag > maxRead/2 {
-		end = tag
-	}
-	return reason[:end]
+	return strings.ToValidUTF8(reason[:min(len(reason), maxRead)], "")
 }
 
 // shorten returns a text or, if the text has more than limit code points, its beginning and an ellipsis.

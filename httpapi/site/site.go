@@ -14,10 +14,10 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"example.org/registry/events"
 	"example.org/registry/httpapi/internal/bounds"
+	markdown "example.org/registry/readmodel/reason"
 )
 
 //go:embed templates/*.html
@@ -64,53 +64,40 @@ type Site struct {
 	version string
 }
 
-// New reads the templates and assets. It fails if the configuration is bad or the build is broken.
-func New(cfg Config) (*Site, error) {
-	s := &Site{
-		cfg:   cfg,
-		paid:  renderText(cfg.Advice, defaultAdvice, underPartHeading),
-		about: renderText(cfg.About, defaultAbout, underPageHeading),
-	}
-
+// New reads the templates and assets. The addresses of the configuration have been checked. New panics if the build is broken.
+func New(cfg Config) *Site {
 	// Build identifies the program, so another program has another version, too.
 	sum := sha256.Sum256(fmt.Appendf(nil, "%+v", cfg))
-	s.version = hex.EncodeToString(sum[:6])
-
-	// A bad address is the operator's mistake, anything else is a broken build.
-	var err error
-	if s.appeals, err = ParseAppeals(cfg.AppealsURL); err != nil {
-		return nil, fmt.Errorf("site: AppealsURL: %w", err)
+	s := &Site{
+		cfg:     cfg,
+		appeals: Appeals(cfg.AppealsURL),
+		paid:    renderText(cfg.Advice, defaultAdvice, underPartHeading),
+		about:   renderText(cfg.About, defaultAbout, underPageHeading),
+		assets:  readAssets(),
+		version: hex.EncodeToString(sum[:6]),
 	}
-	if err := CheckReports(cfg.ReportURL); err != nil {
-		return nil, fmt.Errorf("site: ReportURL: %w", err)
-	}
-
-	if s.assets, err = readAssets(); err != nil {
-		return nil, fmt.Errorf("site: assets: %w", err)
-	}
-	if s.pages, err = s.readPages(); err != nil {
-		return nil, fmt.Errorf("site: templates: %w", err)
-	}
-	return s, nil
+	s.pages = s.readPages()
+	return s
 }
 
 // readPages parses the templates, each page with the files whose names begin with _: the frame and the parts.
-func (s *Site) readPages() (map[string]*template.Template, error) {
-	files, err := fs.Glob(templateFiles, "templates/[^_]*.html")
-	if err != nil {
-		return nil, err
-	}
-
+func (s *Site) readPages() map[string]*template.Template {
 	pages := map[string]*template.Template{}
-	for _, file := range files {
-		page, err := template.New("").Funcs(s.templateFuncs()).ParseFS(templateFiles, "templates/_*.html", file)
-		if err != nil {
-			return nil, err
-		}
-		pages[strings.TrimSuffix(path.Base(file), ".html")] = page
+	for name := range readFiles(templateFiles, "templates/[^_]*.html") {
+		page := template.New("").Funcs(s.templateFuncs())
+		pages[strings.TrimSuffix(name, ".html")] = template.Must(page.ParseFS(templateFiles, "templates/_*.html", "templates/"+name))
 	}
+	return pages
+}
 
-	return pages, nil
+// readFiles returns the embedded files that a pattern matches, by name.
+func readFiles(embedded embed.FS, pattern string) map[string][]byte {
+	paths, _ := fs.Glob(embedded, pattern) // fails only for a bad pattern
+	files := map[string][]byte{}
+	for _, p := range paths {
+		files[path.Base(p)], _ = embedded.ReadFile(p) // cannot fail for a path of Glob
+	}
+	return files
 }
 
 func (s *Site) templateFuncs() template.FuncMap {
@@ -126,8 +113,8 @@ func (s *Site) templateFuncs() template.FuncMap {
 		"about":     func() template.HTML { return s.about },
 		"paid":      func() template.HTML { return s.paid },
 		"day":       formatDay,
-		"moment":    formatMinute,
-		"second":    formatSecond,
+		"moment":    func(t time.Time) string { return formatTime(t, "15:04") },
+		"second":    func(t time.Time) string { return formatTime(t, "15:04:05") },
 		"iso":       func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"isoMillis": func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") },
 		"groups":    inFours,
@@ -154,21 +141,11 @@ type page struct {
 	Data      any       // of the page's own template
 }
 
-// SiteName returns the name of the site for the end of the title. If the page may be about a person, the name has no word
-// for scammers.
-func (p page) SiteName() string {
-	// The answer to a check has the path of the first page, but no canonical path.
-	isAnswer := p.Path == "/" && p.Canonical == ""
-	if p.Named || isAnswer {
-		return "Rejestr"
-	}
-	return "Rejestr oszustów"
-}
-
 // Append appends the page of a content to dst.
 func (s *Site) Append(dst []byte, c Content) ([]byte, error) {
 	p := c.page()
-	p.Title = withoutBidi(p.Title)
+	// A name in the title could reverse our own words, which tabs and previews show in the same line.
+	p.Title = markdown.Plain(p.Title)
 	if p.Preview == "" {
 		p.Preview = p.Title
 	}
@@ -200,17 +177,6 @@ func blankControls(page []byte) {
 	}
 }
 
-// withoutBidi returns a title without bidirectional controls. A name in the title could reverse our own words with them,
-// which tabs and previews show in the same line.
-func withoutBidi(title string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Bidi_Control, r) {
-			return -1
-		}
-		return r
-	}, title)
-}
-
 // Version changes whenever a page may look different although its content is the same. Every page's entity tag contains
 // it.
 func (s *Site) Version() string { return s.version }
@@ -233,25 +199,15 @@ func (s *Site) assetPath(name string) (string, error) {
 	return a.Path, nil
 }
 
-func readAssets() (map[string]Asset, error) {
+func readAssets() map[string]Asset {
 	media := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".png": "image/png"}
-	files, err := assetFiles.ReadDir("assets")
-	if err != nil {
-		return nil, err
-	}
-
 	assets := map[string]Asset{}
-	for _, f := range files {
-		body, err := assetFiles.ReadFile("assets/" + f.Name())
-		if err != nil {
-			return nil, err
-		}
-		// The name has a hash of the body, so caches may keep the file forever.
-		ext := path.Ext(f.Name())
+	for name, body := range readFiles(assetFiles, "assets/*") {
+		// The path has a hash of the body, so caches may keep the file forever.
+		ext := path.Ext(name)
 		sum := sha256.Sum256(body)
-		name := strings.TrimSuffix(f.Name(), ext) + "." + hex.EncodeToString(sum[:6]) + ext
-		assets[f.Name()] = Asset{Path: "/assets/" + name, Type: media[ext], Body: body}
+		hashed := strings.TrimSuffix(name, ext) + "." + hex.EncodeToString(sum[:6]) + ext
+		assets[name] = Asset{Path: "/assets/" + hashed, Type: media[ext], Body: body}
 	}
-
-	return assets, nil
+	return assets
 }

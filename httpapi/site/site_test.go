@@ -32,8 +32,7 @@ type world struct {
 
 func newWorld(t testing.TB, cfg Config, data ...events.Data) *world {
 	t.Helper()
-	s, err := New(cfg)
-	require.NoError(t, err)
+	s := New(cfg)
 	m, r := readmodel.New(), readmodel.NewRenderer()
 	for i, d := range data {
 		m.Apply([]readmodel.Record{r.Render(uint64(i+1), events.Revised(d, int64(i+1)))}, uint64(i+1))
@@ -235,8 +234,7 @@ func (p stub) page() page { return page(p) }
 
 // Data that was last known to be complete a while ago is said to be, and since when.
 func TestBanner(t *testing.T) {
-	s, err := New(Config{})
-	require.NoError(t, err)
+	s := New(Config{})
 	for _, p := range []page{{template: "error", Title: "x", Data: failureView{}}, {template: "error", Title: "x", Data: failureView{}, AsOf: time.Date(2026, 11, 21, 11, 15, 59, 0, time.FixedZone("CET", 3600))}} {
 		page, err := s.Append(nil, stub(p))
 		require.NoError(t, err)
@@ -320,8 +318,7 @@ func TestExcerpts(t *testing.T) {
 
 // TestTitlesKeepTheirDirection: a name with bidirectional controls does not turn a title around.
 func TestTitlesKeepTheirDirection(t *testing.T) {
-	s, err := New(Config{})
-	require.NoError(t, err)
+	s := New(Config{})
 	page, err := s.Append(nil, stub(page{template: "error", Title: "Jan \u202e\u2066x", Data: failureView{}}))
 	require.NoError(t, err)
 	if text := string(page); strings.ContainsAny(text, "\u202e\u2066") || !strings.Contains(text, "<title>Jan x") {
@@ -333,8 +330,7 @@ func TestTitlesKeepTheirDirection(t *testing.T) {
 func TestVersion(t *testing.T) {
 	of := map[string]Config{}
 	for _, cfg := range []Config{{}, {Build: "a"}, {Build: "b"}, {Build: "a", Proofs: true}} {
-		s, err := New(cfg)
-		require.NoError(t, err)
+		s := New(cfg)
 		if other, ok := of[s.Version()]; ok {
 			t.Errorf("%+v and %+v have the same version", other, cfg)
 		}

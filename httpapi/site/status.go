@@ -3,15 +3,9 @@ package site
 import (
 	"strings"
 	"time"
-)
 
-// Component is a service that the page shows, and whether it answered the last time it was asked.
-type Component struct {
-	ID      string // database, guard, chat or coin
-	Checked bool   // false if no address is configured, so that nobody asks
-	OK      bool
-	Latency time.Duration
-}
+	"example.org/registry/httpapi/upstream"
+)
 
 // statusView is the data of the page /status.
 type statusView struct {
@@ -38,7 +32,7 @@ var components = map[string]statusRow{
 
 // StatusPage is the page /status for a round of probes.
 type StatusPage struct {
-	Components []Component
+	Components []upstream.Component
 	Answers    bool // lists and checks are served
 	CheckedAt  time.Time
 }
@@ -52,7 +46,7 @@ func (p StatusPage) page() page {
 		v.Components = append(v.Components, row)
 		if !c.OK && c.ID == "database" {
 			isDatabaseDown = true
-		} else if !c.OK && c.Checked {
+		} else if !c.OK && c.Configured {
 			silent = append(silent, row.Name)
 		}
 	}
@@ -74,14 +68,14 @@ func (p StatusPage) page() page {
 	return page{template: "status", Title: "Stan usług", Path: "/status", About: "Czy rejestr i usługi, z których korzysta, działają.", Data: v}
 }
 
-func newStatusRow(c Component) statusRow {
+func newStatusRow(c upstream.Component) statusRow {
 	row := components[c.ID]
 	row.Class = "fails"
 	row.State = "Nie odpowiada"
 	if c.OK {
 		row.Class = "works"
-		row.State = "Działa (" + formatNumber(int(c.Latency.Milliseconds())) + "\u00a0ms)"
-	} else if !c.Checked {
+		row.State = "Działa (" + formatNumber(int(c.LatencyMs)) + "\u00a0ms)"
+	} else if !c.Configured {
 		row.Class = "unchecked"
 		row.State = "Nie sprawdzamy"
 	}

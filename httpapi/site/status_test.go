@@ -6,11 +6,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.org/registry/httpapi/upstream"
 )
 
 func someRound() time.Time { return time.Date(2026, time.November, 21, 10, 15, 3, 0, time.UTC) }
 
-func statusOf(t *testing.T, checks []Component, answers bool) statusView {
+func statusOf(t *testing.T, checks []upstream.Component, answers bool) statusView {
 	t.Helper()
 	return StatusPage{checks, answers, someRound()}.page().Data.(statusView)
 }
@@ -18,20 +20,20 @@ func statusOf(t *testing.T, checks []Component, answers bool) statusView {
 // A state that is only colored is none; what nobody checks has not failed; the registry itself
 // comes first.
 func TestStatusWords(t *testing.T) {
-	ok := func(id string) Component {
-		return Component{ID: id, Checked: true, OK: true, Latency: 3 * time.Millisecond}
+	ok := func(id string) upstream.Component {
+		return upstream.Component{ID: id, Configured: true, OK: true, LatencyMs: 3}
 	}
-	bad := func(id string) Component { return Component{ID: id, Checked: true} }
+	bad := func(id string) upstream.Component { return upstream.Component{ID: id, Configured: true} }
 	for _, c := range []struct {
-		checks        []Component
+		checks        []upstream.Component
 		answers       bool
 		class, banner string
 		states        []string
 	}{
-		{[]Component{ok("database"), {ID: "guard"}}, true, "legit", "Wszystko działa.", []string{"Działa (3\u00a0ms)", "Nie sprawdzamy"}},
-		{[]Component{ok("database"), bad("chat"), bad("coin")}, true, "risk", "Nie odpowiada: Platforma czatu, Sieć kryptowaluty.", []string{"Działa (3\u00a0ms)", "Nie odpowiada", "Nie odpowiada"}},
-		{[]Component{bad("database"), ok("coin")}, true, "risk", "Rejestr odpowiada, ale dane mogą być nieaktualne.", []string{"Nie odpowiada", "Działa (3\u00a0ms)"}},
-		{[]Component{bad("database"), ok("coin")}, false, "scam", "Rejestr nie odpowiada.", []string{"Nie odpowiada", "Działa (3\u00a0ms)"}},
+		{[]upstream.Component{ok("database"), {ID: "guard"}}, true, "legit", "Wszystko działa.", []string{"Działa (3\u00a0ms)", "Nie sprawdzamy"}},
+		{[]upstream.Component{ok("database"), bad("chat"), bad("coin")}, true, "risk", "Nie odpowiada: Platforma czatu, Sieć kryptowaluty.", []string{"Działa (3\u00a0ms)", "Nie odpowiada", "Nie odpowiada"}},
+		{[]upstream.Component{bad("database"), ok("coin")}, true, "risk", "Rejestr odpowiada, ale dane mogą być nieaktualne.", []string{"Nie odpowiada", "Działa (3\u00a0ms)"}},
+		{[]upstream.Component{bad("database"), ok("coin")}, false, "scam", "Rejestr nie odpowiada.", []string{"Nie odpowiada", "Działa (3\u00a0ms)"}},
 	} {
 		v := statusOf(t, c.checks, c.answers)
 		if v.Class != c.class || !strings.Contains(v.Summary+" "+v.Hint, c.banner) {
@@ -48,7 +50,7 @@ func TestStatusWords(t *testing.T) {
 // The page is whole.
 func TestStatusPage(t *testing.T) {
 	w := newWorld(t, full())
-	checks := []Component{{ID: "database", Checked: true, OK: true, Latency: 3 * time.Millisecond}, {ID: "guard"}, {ID: "chat", Checked: true}, {ID: "coin"}}
+	checks := []upstream.Component{{ID: "database", Configured: true, OK: true, LatencyMs: 3}, {ID: "guard"}, {ID: "chat", Configured: true}, {ID: "coin"}}
 	page, err := w.site.Append(nil, StatusPage{checks, true, someRound()})
 	require.NoError(t, err)
 	if text := seen(t, wellFormed(t, string(page))); !strings.Contains(text, "Sprawdzono 21 listopada 2026, 10:15:03 UTC.") || !strings.Contains(text, "Nie odpowiada: Platforma czatu.") {

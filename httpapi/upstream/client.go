@@ -83,15 +83,10 @@ func (c *client) probe(ctx context.Context, address string) error {
 }
 
 // get returns the body of an answer that has status 200 and at most limit bytes. upstream is the server's name in metrics.
-func (c *client) get(ctx context.Context, upstream, address string, header http.Header, limit int64) ([]byte, error) {
+func (c *client) get(ctx context.Context, upstream, address string, header http.Header, limit int64) (body []byte, err error) {
 	began := time.Now()
-	body, err := c.read(ctx, address, header, limit)
-	c.metrics.observe(upstream, outcomeOf(err), time.Since(began))
-	return body, err
-}
+	defer func() { c.metrics.observe(upstream, outcomeOf(err), time.Since(began)) }()
 
-// read makes the call of get, which measures it.
-func (c *client) read(ctx context.Context, address string, header http.Header, limit int64) ([]byte, error) {
 	resp, err := c.do(ctx, address, header)
 	if err != nil {
 		return nil, err
@@ -107,7 +102,7 @@ func (c *client) read(ctx context.Context, address string, header http.Header, l
 		return nil, &callError{outcome: outcomeUnusable, text: "a content encoding that was not asked for"}
 	}
 
-	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	body, err = io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	if err != nil {
 		return nil, toCallError(err)
 	}

@@ -31,12 +31,12 @@ type Status struct {
 	CheckedAt  time.Time   // the end of the round
 }
 
-// Component is the outcome of one probe.
+// Component is the outcome of one probe, as GET /api/status sends it.
 type Component struct {
-	ID         string // database, guard, chat or coin
-	Configured bool   // if false, there is no address, so it is not ok
-	OK         bool
-	Latency    time.Duration // whole milliseconds
+	ID         string `json:"id"` // database, guard, chat or coin
+	Configured bool   `json:"-"`  // if false, there is no address, so it is not ok
+	OK         bool   `json:"ok"`
+	LatencyMs  int64  `json:"latencyMs"`
 }
 
 // status probes all components at once. It gives the outcome of a round to all who ask while the round runs, and for statusKept
@@ -143,7 +143,7 @@ func (p *probe) run(ctx context.Context) Component {
 
 	took := time.Since(p.began)
 	p.record(err, took)
-	return Component{ID: p.id, Configured: true, OK: err == nil, Latency: took.Truncate(time.Millisecond)}
+	return Component{ID: p.id, Configured: true, OK: err == nil, LatencyMs: took.Milliseconds()}
 }
 
 // record counts the outcome, and logs it only if it differs from the last one: a component that stays down is logged once.

@@ -69,7 +69,7 @@ func TestProbes(t *testing.T) {
 			defer s.Close()
 
 			coin := s.Status().Components[3]
-			require.Equal(t, Component{ID: "coin", Configured: true, OK: c.ok, Latency: coin.Latency}, coin)
+			require.Equal(t, Component{ID: "coin", Configured: true, OK: c.ok, LatencyMs: coin.LatencyMs}, coin)
 			require.Equal(t, !c.ok, strings.Contains(log.String(), "component=coin"), "logged: %s", log)
 			require.NotContains(t, log.String(), strings.TrimPrefix(c.address, "http://"))
 		})
@@ -108,8 +108,8 @@ func TestRounds(t *testing.T) {
 		for range 20 {
 			group.Go(func() {
 				require.Equal(t, []Component{
-					{ID: "database", Configured: true, Latency: 6 * time.Second}, {ID: "guard", Configured: true, OK: true, Latency: time.Second},
-					{ID: "chat", Configured: true, OK: true, Latency: time.Second}, {ID: "coin"},
+					{ID: "database", Configured: true, LatencyMs: 6000}, {ID: "guard", Configured: true, OK: true, LatencyMs: 1000},
+					{ID: "chat", Configured: true, OK: true, LatencyMs: 1000}, {ID: "coin"},
 				}, s.Status().Components)
 			})
 		}

@@ -56,7 +56,7 @@ func (s *server) describeAddresses() []any {
 	for _, list := range events.Lists() {
 		attrs = append(attrs, string(list), view.NumEntries(list))
 	}
-	if s.cfg.Public.Site {
+	if s.cfg.Public.Site != nil {
 		attrs = append(attrs, "site", base+"/")
 	}
 

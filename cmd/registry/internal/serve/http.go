@@ -110,17 +110,20 @@ func (s *server) publicConfig() httpapi.Config {
 				"name the networks of the proxies", "network", network.String())
 		}
 	}
+	if cfg.Site == nil {
+		return cfg
+	}
 	if s.cfg.Demo {
-		cfg.About = cmp.Or(cfg.About, demo.About)
-		cfg.Demo = demo.Questions
+		cfg.Site.About = cmp.Or(cfg.Site.About, demo.About)
+		cfg.Site.Demo = demo.Questions
 		return cfg
 	}
 
-	if cfg.Site && cfg.AppealsURL == "" {
+	if cfg.Site.AppealsURL == "" {
 		s.log.Warn("no --appeals-url: the site tells accused persons no address where they can appeal")
 	}
 
-	if cfg.Site && cfg.About == "" {
+	if cfg.Site.About == "" {
 		s.log.Warn("no --about-file: the page /o-rejestrze says that nobody has written who runs this registry and how to reach them")
 	}
 	return cfg
@@ -136,9 +139,9 @@ func (s *server) newHandlers(cfg httpapi.Config) (public *httpapi.Public, operat
 	cfg.Status.Database = s.live.checkDatabase
 	cfg.Ranked = s.live.rankedIndex
 	cfg.AnswerMemory = cmp.Or(cfg.AnswerMemory, answerMemory())
-	if cfg.Site {
-		if cfg.Build, err = buildID(); err != nil {
-			cfg.Build = rand.Text()
+	if cfg.Site != nil {
+		if cfg.Site.Build, err = buildID(); err != nil {
+			cfg.Site.Build = rand.Text()
 			s.log.Warn("cannot read the program's file; clients fetch pages again after this start", "error", err)
 		}
 	}
