@@ -15,6 +15,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/klauspost/compress/gzip"
 	"github.com/maypok86/otter/v2"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // handler answers a request: it returns nil once it has sent the answer, else the failure to be sent.
@@ -27,16 +28,18 @@ type exchange struct {
 	api   *Public
 	c     *gin.Context
 	began time.Time
+	took  prometheus.Observer // of the time until the answer is made
 
 	gzip   bool // the body may be compressed, and the client accepts that
 	keep   bool // send keeps the body, for the next request with the same address and tag
 	memory int  // bytes that the answer has taken
 }
 
-// serve returns h as a handler for gin. To a client that is over its limit, it sends 429 without calling h.
-func (p *Public) serve(limit *rateLimit, h handler) gin.HandlerFunc {
+// serve returns h as a handler of a route for gin. To a client that is over its limit, it sends 429 without calling h.
+func (p *Public) serve(route string, limit *rateLimit, h handler) gin.HandlerFunc {
+	took := p.metrics.seconds.WithLabelValues(route)
 	return func(c *gin.Context) {
-		x := &exchange{api: p, c: c, began: time.Now()}
+		x := &exchange{api: p, c: c, began: time.Now(), took: took}
 		defer func() { _ = x.holdMemory(0) }() // to give memory back cannot fail
 
 		err := limit.allow(c)
@@ -252,7 +255,7 @@ func (x *exchange) writeAnswer(status int, body []byte) {
 	// Stop the clock before the body is sent, so that a slow client does not count as a slow server. A request that asked to
 	// wait does not count at all.
 	if !x.waits {
-		x.api.metrics.seconds.WithLabelValues(routeOf(x.c)).Observe(time.Since(x.began).Seconds())
+		x.took.Observe(time.Since(x.began).Seconds())
 	}
 	x.c.Writer.WriteHeader(status)
 	x.c.Writer.WriteHeaderNow()

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -42,8 +43,7 @@ const (
 	// errorHeader has the kind of a failure, for programs.
 	errorHeader = "Registry-Error"
 
-	exposedHeaders = "Registry-Sequence, Registry-As-Of, Registry-Index-Sequence, Registry-Error, ETag, Retry-After"
-	plainText      = "text/plain; charset=utf-8"
+	plainText = "text/plain; charset=utf-8"
 )
 
 func (d *head) contentType() string {
@@ -60,10 +60,10 @@ func (d *head) contentType() string {
 func (d *head) setHeaders(h http.Header, path string) {
 	setCommonHeaders(h, path)
 	if d.page != noPage {
-		setPageHeaders(h)
+		maps.Copy(h, pageHeaders)
 	}
 	if d.page == indexedPage {
-		h.Del("X-Robots-Tag") // setCommonHeaders has told search engines to show nothing
+		h.Del("X-Robots-Tag") // commonHeaders have told search engines to show nothing
 	}
 
 	if d.view != nil {
@@ -117,27 +117,30 @@ func (d *head) setCacheHeaders(h http.Header) {
 	}
 }
 
-// setCommonHeaders sets the headers of every answer. They are the same for every Origin, since a shared cache may give one
-// answer to pages of any origin.
+// commonHeaders are on every answer. They are the same for every Origin, since a shared cache may give one answer to pages of
+// any origin. All answers share their slices.
+var commonHeaders = http.Header{
+	"Access-Control-Allow-Origin":   {"*"},
+	"Access-Control-Expose-Headers": {"Registry-Sequence, Registry-As-Of, Registry-Index-Sequence, Registry-Error, ETag, Retry-After"},
+	"X-Content-Type-Options":        {"nosniff"},
+	"X-Robots-Tag":                  {"noindex, nofollow"},
+}
+
+// pageHeaders are on every page. The address of a page may name a person: no other site may learn it from a link.
+var pageHeaders = http.Header{
+	"Content-Security-Policy": {"default-src 'none'; base-uri 'none'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; " +
+		"img-src 'self'; script-src 'self'; style-src 'self'"},
+	"Cross-Origin-Opener-Policy": {"same-origin"},
+	"Referrer-Policy":            {"no-referrer"},
+}
+
 func setCommonHeaders(h http.Header, path string) {
-	h.Set("Access-Control-Allow-Origin", "*")
-	h.Set("Access-Control-Expose-Headers", exposedHeaders)
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("X-Robots-Tag", "noindex, nofollow")
+	maps.Copy(h, commonHeaders)
 
 	// Nothing in a picture may run.
 	if isAvatar(path) {
 		h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
 	}
-}
-
-func setPageHeaders(h http.Header) {
-	h.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; "+
-		"img-src 'self'; script-src 'self'; style-src 'self'")
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-
-	// The address of a page may name a person: no other site may learn it from a link.
-	h.Set("Referrer-Policy", "no-referrer")
 }
 
 // acceptsGzip reports whether Accept-Encoding gives gzip a weight above zero (RFC 9110, 12.5.3). The weight of * only counts if

@@ -71,7 +71,6 @@ func (m *metrics) register(reg prometheus.Registerer, p *Public) {
 
 // prepare makes the series of a route, with the value zero.
 func (m *metrics) prepare(route string) {
-	m.seconds.WithLabelValues(route)
 	for _, status := range []int{http.StatusOK, http.StatusNotModified, http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed,
 		http.StatusGone, http.StatusTooManyRequests, http.StatusInternalServerError} {
 		m.requests.WithLabelValues(route, strconv.Itoa(status), "")

@@ -148,8 +148,8 @@ func (p *Public) addRoutes(cfg Config) error {
 	}
 
 	p.engine.Use(p.metrics.count, gin.CustomRecoveryWithWriter(nil, p.recoverPanic))
-	p.engine.NoRoute(p.serve(nil, func(*exchange) error { return errNotFound }))
-	p.engine.NoMethod(p.serve(nil, serveOtherMethod))
+	p.engine.NoRoute(p.serve(noRoute, nil, func(*exchange) error { return errNotFound }))
+	p.engine.NoMethod(p.serve(noRoute, nil, serveOtherMethod))
 
 	for _, l := range events.Lists() {
 		p.add("/api/"+string(l), p.limit, serveList(l))
@@ -187,7 +187,7 @@ func (p *Public) addRoutes(cfg Config) error {
 
 // add adds a path to the table. Outside /api/ the handler also serves HEAD, since net/http drops the body of its answer.
 func (p *Public) add(path string, limit *rateLimit, h handler) {
-	serve := p.serve(limit, h)
+	serve := p.serve(path, limit, h)
 	p.engine.GET(path, serve)
 	if !strings.HasPrefix(path, "/api/") {
 		p.engine.HEAD(path, serve)
@@ -221,7 +221,7 @@ func serveOtherMethod(x *exchange) error {
 
 // recoverPanic answers a request whose handler has panicked.
 func (p *Public) recoverPanic(c *gin.Context, value any) {
-	x := &exchange{api: p, c: c, began: time.Now()}
+	x := &exchange{api: p, c: c, began: time.Now(), took: p.metrics.seconds.WithLabelValues(routeOf(c))}
 	x.fail(fmt.Errorf("panic: %v\n%s", value, debug.Stack()))
 }
 

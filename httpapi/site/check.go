@@ -171,7 +171,7 @@ func listFindings(v *verdict.Verdict) (all []finding) {
 	for _, f := range found[:min(len(found), maxFindings)] {
 		rows := slices.SortedStableFunc(slices.Values(f.Rows), func(a, b *readmodel.Row) int { return gravityOf(a) - gravityOf(b) })
 		entries := newEntries(rows[:min(len(rows), readmodel.MaxGroup)])
-		one := finding{Text: f.Text, IsID: f.Kind == verdict.ID, Says: describeFinding(&f), Class: findingClass(gravestOf(f.Rows)), Rows: entries}
+		one := finding{Text: f.Text, IsID: f.Kind == verdict.ID, Says: describeFinding(&f), Class: grades[gravestOf(f.Rows)].part, Rows: entries}
 		if !one.IsID {
 			one.Text = shownName(f.Text)
 		}
@@ -179,18 +179,6 @@ func listFindings(v *verdict.Verdict) (all []finding) {
 	}
 
 	return all
-}
-
-// findingClass returns the look of a finding by its gravity. A trusted entry looks like a mere name here, since only the
-// banner vouches.
-func findingClass(gravity int) string {
-	switch gravity {
-	case ungraded:
-		return "none"
-	case trusted:
-		return "name"
-	}
-	return grades[gravity].Class
 }
 
 // findSame returns what the API finds for the same text, so that the page never hides it.

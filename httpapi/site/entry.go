@@ -3,7 +3,6 @@ package site
 import (
 	"html/template"
 	"net/url"
-	"strings"
 	"time"
 
 	"example.org/registry/events"
@@ -52,8 +51,9 @@ type grade struct {
 	standing string // for the title of a page
 	Meaning  string // in a sentence
 	onList   string // the list, after "na"
-	fromList string // the list, after "z"
+	fromList string // the list, or the registry, after "z"
 	call     string // the warning that begins an answer; empty for trusted
+	part     string // the style of a part of a text, where a trusted entry is a mere name: only the banner vouches
 
 	DateLabel   string // of the entry's date
 	NumberLabel string // of the report's number
@@ -71,21 +71,22 @@ var grades = [...]grade{
 	confirmed: {
 		Class: "scam", Status: "Potwierdzone", standing: "zgłoszenie potwierdzone",
 		Meaning: "Moderacja potwierdziła to zgłoszenie.",
-		onList:  "liście oszustów", fromList: "listy oszustów", call: "Uwaga! ",
+		onList:  "liście oszustów", fromList: "listy oszustów", call: "Uwaga! ", part: "scam",
 		DateLabel: "Zgłoszono", NumberLabel: "Nr zgłoszenia",
 	},
 	unconfirmed: {
 		Class: "risk", Status: "Niesprawdzone", standing: "zgłoszenie niesprawdzone",
 		Meaning: "Jest zgłoszenie, ale moderacja jeszcze go nie sprawdziła.",
-		onList:  "liście ryzyka", fromList: "listy ryzyka", call: "Ostrożnie! ",
+		onList:  "liście ryzyka", fromList: "listy ryzyka", call: "Ostrożnie! ", part: "risk",
 		DateLabel: "Zgłoszono", NumberLabel: "Nr zgłoszenia",
 	},
 	trusted: {
 		Class: "legit", Status: "Zaufana osoba", standing: "osoba zaufana",
 		Meaning: "Moderacja nie miała zastrzeżeń do tego konta w dniu wpisu. Sama transakcja nadal jest na Twoje ryzyko.",
-		onList:  "liście zaufanych", fromList: "listy zaufanych",
+		onList:  "liście zaufanych", fromList: "listy zaufanych", part: "name",
 		DateLabel: "Na liście od", NumberLabel: "Nr wpisu",
 	},
+	ungraded: {fromList: "rejestru", part: "none"},
 }
 
 func gravityOf(r *readmodel.Row) int {
@@ -121,12 +122,6 @@ func (e *entry) IsAccused() bool { return !e.List.Trusted() }
 // IsServer reports whether the entry is a server.
 func (e *entry) IsServer() bool { return e.List == events.Servers }
 
-// HasLongName reports whether the name may be truncated where it first appears.
-func (e *entry) HasLongName() bool { return len(e.Name) > 60 }
-
-// LacksReason reports whether there is no reason.
-func (e *entry) LacksReason() bool { return strings.TrimSpace(e.DescHTML) == "" }
-
 // ReasonGist returns what an accused entry is accused of in a line: the first bold words of the reason, else its beginning.
 func (e *entry) ReasonGist() string {
 	if !e.IsAccused() {
@@ -147,31 +142,6 @@ func (e *entry) AvatarPath() string {
 		return ""
 	}
 	return "/api/chat/avatar/" + e.ChatID + "?size=128"
-}
-
-// OwnerQuestion returns the question to the entry's owner.
-func (e *entry) OwnerQuestion() string {
-	if e.IsServer() {
-		return "To Twój serwer"
-	}
-	return "To Ty"
-}
-
-// evidence describes the proofs. Link is empty if they are not shown.
-type evidence struct{ Text, Link string }
-
-// Evidence returns nil if there are no proofs. areShown says that /proofs/{id} shows them.
-func (e *entry) Evidence(areShown bool) *evidence {
-	if e.PrivateProofs {
-		return &evidence{Text: "niepubliczne"}
-	}
-	if e.ProofsID == nil {
-		return nil
-	}
-	if areShown {
-		return &evidence{Text: "Zobacz dowody", Link: "/proofs/" + *e.ProofsID}
-	}
-	return &evidence{Text: "ma moderacja"}
 }
 
 // EntryPage is the content of the page of one entry.

@@ -101,11 +101,7 @@ func describeCaution(v *verdict.Verdict) (title, text string) {
 		gravest = min(gravest, gravestOf(f.Rows))
 	}
 
-	from := "rejestru" // follows "z"
-	if gravest != ungraded {
-		from = grades[gravest].fromList
-	}
-
+	from := grades[gravest].fromList
 	switch v.Reason {
 	case verdict.Shared:
 		return "Ostrożnie! Tę nazwę mają i osoby zgłoszone, i zaufane", "Z kim rozmawiasz, rozstrzyga dopiero ID."
