@@ -13,6 +13,7 @@ import (
 
 	"example.org/registry/events/natserr"
 	"example.org/registry/events/pause"
+	"example.org/registry/events/stream"
 )
 
 const (
@@ -170,6 +171,9 @@ func (p *Publisher) lastStates(ctx context.Context, batch []Message) (map[string
 	for i := range batch {
 		subjects[batch[i].Event.Data.Subject().String()] = struct{}{}
 	}
+	if err := p.dropUnsent(ctx, subjects); err != nil {
+		return nil, err
+	}
 
 	// Ask about many at once.
 	group, asking := errgroup.WithContext(ctx)
@@ -186,4 +190,37 @@ func (p *Publisher) lastStates(ctx context.Context, batch []Message) (map[string
 		})
 	}
 	return states, group.Wait()
+}
+
+// dropUnsent removes the subjects that cannot be in the stream, so that a first import asks no questions.
+// If the stream was empty before the first batch, these are the subjects that this Publisher has not
+// sent; else there are none. A message that somebody else publishes meanwhile is missed. That is
+// harmless: the revision decides.
+func (p *Publisher) dropUnsent(ctx context.Context, subjects map[string]struct{}) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	// Was the stream empty before the first batch?
+	if !p.looked {
+		info, err := stream.Stream{JS: p.js, Name: p.cfg.Stream}.Info(ctx)
+		if err != nil {
+			return err
+		}
+		p.looked = true
+		if info.State.LastSeq == 0 {
+			p.sent = map[string]struct{}{}
+		}
+	}
+
+	if p.sent == nil { // the stream had messages
+		return nil
+	}
+
+	for subject := range subjects {
+		if _, sent := p.sent[subject]; !sent {
+			p.sent[subject] = struct{}{} // from now on it may be there, also if the batch is not acknowledged
+			delete(subjects, subject)
+		}
+	}
+	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -55,6 +56,10 @@ type Config struct {
 type Publisher struct {
 	js  jetstream.JetStream
 	cfg Config
+
+	mu     sync.Mutex
+	looked bool                // PublishAll has asked whether the stream is empty
+	sent   map[string]struct{} // subjects sent so far; nil unless the stream was empty at first
 }
 
 // New returns a Publisher.

@@ -325,3 +325,24 @@ func readAll(t rapid.TB, s jetstream.Stream) []events.Event {
 	}
 	return out
 }
+
+// A first import asks for no state of the stream but that it is empty; what comes again is asked for.
+func TestPublishAllIntoAnEmptyStreamAsksNothing(t *testing.T) {
+	js := eventstest.Connect(t, eventstest.Broker(t))
+	eventstest.Stream(t, js)
+	questions, err := js.Conn().SubscribeSync("$JS.API.STREAM.MSG.GET.>")
+	require.NoError(t, err)
+	publisher := publish.New(js, publish.Config{})
+	evs := eventstest.Events(1500, 1)
+
+	sum, err := publisher.PublishAll(t.Context(), messages(evs))
+	require.NoError(t, err)
+	require.Equal(t, len(evs), sum.Sent)
+	asked, _, err := questions.Pending()
+	require.NoError(t, err)
+	require.Zero(t, asked)
+
+	again, err := publisher.PublishAll(t.Context(), messages(evs))
+	require.NoError(t, err)
+	require.Equal(t, publish.Summary{Known: len(evs), LastSequence: uint64(len(evs))}, again)
+}
