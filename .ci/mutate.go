@@ -15,9 +15,9 @@ import (
 
 const listFile = ".ci/mutations.txt"
 
-// mutation is an edit that breaks the program, and the tests that must notice: at least one is red.
+// mutation is a change that breaks the program. At least one of the tests in pkg that run matches must fail.
 type mutation struct {
-	says     string
+	title    string
 	pkg, run string
 	edits    []edit
 }
@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// mutate tries the mutations with a word of words in their text; without words, all.
+// mutate tries the mutations whose text has one of the words, or all mutations if there are no words.
 func mutate(words []string) error {
 	all, err := readMutations(listFile)
 	if err != nil {
@@ -43,22 +43,23 @@ func mutate(words []string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	copied := exec.Command("sh", "-c", `git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$0"`, dir)
-	if out, err := copied.CombinedOutput(); err != nil {
+	copyModule := exec.Command("sh", "-c", `git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$0"`, dir)
+	if out, err := copyModule.CombinedOutput(); err != nil {
 		return fmt.Errorf("copy the module: %w: %s", err, out)
 	}
 
 	unnoticed := 0
 	for _, m := range all {
-		isWanted := func(word string) bool { return strings.Contains(m.says+m.pkg+m.run, word) }
-		if len(words) > 0 && !slices.ContainsFunc(words, isWanted) {
+		hasWord := func(word string) bool { return strings.Contains(m.title+m.pkg+m.run, word) }
+		isWanted := len(words) == 0 || slices.ContainsFunc(words, hasWord)
+		if !isWanted {
 			continue
 		}
 		result := m.try(dir)
 		if result != "red" {
 			unnoticed++
 		}
-		fmt.Printf("%-8s %s (%s)\n", result, m.says, m.run)
+		fmt.Printf("%-8s %s (%s)\n", result, m.title, m.run)
 	}
 
 	if unnoticed > 0 {
@@ -76,12 +77,13 @@ func (m mutation) try(dir string) string {
 		if err != nil || strings.Count(string(text), e.old) != 1 {
 			return "stale"
 		}
-		defer os.WriteFile(name, text, 0o644)
+		defer os.WriteFile(name, text, 0o644) // the next mutation needs the old text
 		if err := os.WriteFile(name, []byte(strings.Replace(string(text), e.old, e.new, 1)), 0o644); err != nil {
 			return err.Error()
 		}
 	}
 
+	// The first command runs no test: it only tells a program that does not build from a red test.
 	build := exec.Command("go", "test", "-tags", "nightly", "-vet=off", "-run", "^$", m.pkg)
 	test := exec.Command("go", "test", "-tags", "nightly", "-vet=off", "-count=1", "-timeout=10m", "-run", "^("+m.run+")$", m.pkg)
 	for _, c := range []*exec.Cmd{build, test} {
@@ -98,9 +100,8 @@ func (m mutation) try(dir string) string {
 	return "red"
 }
 
-// readMutations reads the list. "= " begins a mutation with its title; "red PACKAGE TEST|TEST"
-// names the tests; "in FILE" begins an edit, whose lines are the old ones after "-" and the new ones
-// after "+".
+// readMutations reads the list. The line "= TITLE" begins a mutation, "red PACKAGE TEST|TEST" names its
+// tests, and "in FILE" begins an edit: each old line follows a "-", and each new line a "+".
 func readMutations(name string) ([]mutation, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -113,10 +114,11 @@ func readMutations(name string) ([]mutation, error) {
 			continue
 		}
 		if title, ok := strings.CutPrefix(line, "= "); ok {
-			all = append(all, mutation{says: title})
+			all = append(all, mutation{title: title})
 			continue
 		}
-		if len(all) == 0 || !all[len(all)-1].addLine(line) {
+		isUnderstood := len(all) > 0 && all[len(all)-1].addLine(line)
+		if !isUnderstood {
 			return nil, fmt.Errorf("%s:%d: %q", name, n+1, line)
 		}
 	}
@@ -141,7 +143,7 @@ func (m *mutation) addLine(line string) bool {
 	}
 
 	e := &m.edits[len(m.edits)-1]
-	switch line[0] {
+	switch line[0] { // TrimPrefix removes the line break before the first line
 	case '-':
 		e.old = strings.TrimPrefix(e.old+"\n"+line[1:], "\n")
 	case '+':

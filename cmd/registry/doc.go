@@ -6,16 +6,16 @@
 //	registry export           the latest states as NDJSON events
 //	registry snapshot …       create, list, verify, restore
 //	registry recover          publishes what the stream has lost
-//	registry rebuild, verify  a new read model; the served one compared with a replay
+//	registry rebuild          replaces the read model by a new one, made of the stream
+//	registry verify           compares the read model with a replay of the stream
 //	registry rejected, streams, keys, ready, version
 //
 // CONTRACT.md in this directory says what operators and their scripts may rely on: commands, flags,
 // exit statuses, the data directory.
 //
-// Start reading with run in main.go, then with serve.Run in internal/serve. run takes the context,
-// arguments, environment and streams as parameters: main only handles signals and the exit status,
-// and tests run the same program in their own process. Each command is a struct whose fields are its
-// flags, which kong fills.
+// Start reading with run in main.go, and go on with serve.Run in internal/serve. main only handles
+// signals and the exit status. run gets all that it uses of the process as parameters, so tests run the
+// same program in their own process. Each command is a struct; kong fills its fields from the flags.
 //
 //	main.go          main, run, exit statuses
 //	serve.go …       one file for each command, with its flags
@@ -26,5 +26,5 @@
 //	internal/demo    the demonstration's events
 //	internal/task    goroutines with an owner that waits for them
 //	registrytest     the harness that starts the program in tests
-//	browser, cluster tests of the built program with a real browser, and of several of them
+//	browser, cluster tests of the built program: in a real browser, and as several replicas
 package main

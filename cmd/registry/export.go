@@ -28,7 +28,7 @@ func (exportCmd) Help() string {
 		"to bring back a stream that was lost, use registry recover."
 }
 
-// Run prints a summary to standard error.
+// Run writes the states, and a summary to standard error.
 func (c *exportCmd) Run(p *process) (err error) {
 	var h snapshots.Header
 	if c.Output == "" || c.Output == "-" {
@@ -47,7 +47,7 @@ func (c *exportCmd) Run(p *process) (err error) {
 }
 
 func (c *exportCmd) writeStates(p *process, to io.Writer) (snapshots.Header, error) {
-	from, err := c.open(p)
+	from, err := c.openSource(p)
 	if err != nil {
 		return snapshots.Header{}, err
 	}
@@ -64,15 +64,15 @@ func (c *exportCmd) writeStates(p *process, to io.Writer) (snapshots.Header, err
 	return h, nil
 }
 
-func (c *exportCmd) open(p *process) (io.ReadCloser, error) {
-	if c.Source == "" {
+func (c *exportCmd) openSource(p *process) (io.ReadCloser, error) {
+	if c.Source == runningServer {
 		return c.Ask(p.ctx, http.MethodGet, "/export")
 	}
 	return openStates(p, c.Source, c.BrokerFlags)
 }
 
-// copyRemovals is copyStates for tombstones alone. Its description has no checkpoint: a store restored
-// from it would have to read the stream from its beginning.
+// copyRemovals is copyStates for tombstones alone. The header of the copy has no checkpoint, since a store
+// that is restored from tombstones alone has to read the stream from its beginning.
 func copyRemovals(from io.Reader, to io.Writer) (snapshots.Header, error) {
 	var tombstones []snapshots.State
 	var digest readmodel.Digest

@@ -56,7 +56,6 @@ func (c *keysCmd) writeFiles() error {
 	if _, err := c.ensureSecret("admin-token", rand.Text()); err != nil {
 		return err
 	}
-
 	password, err := c.ensureSecret("route-password", rand.Text())
 	if err != nil {
 		return err
@@ -73,12 +72,11 @@ func (c *keysCmd) writeFiles() error {
 
 // ensureKey returns the public key of a role, and makes its key if it is missing.
 func (c *keysCmd) ensureKey(role string) (public string, err error) {
-	created, err := nkeys.CreateUser()
+	newKey, err := nkeys.CreateUser()
 	if err != nil {
 		return "", err
 	}
-
-	newSeed, err := created.Seed()
+	newSeed, err := newKey.Seed()
 	if err != nil {
 		return "", err
 	}

@@ -33,17 +33,17 @@ func main() {
 	os.Exit(reportError(os.Stderr, err))
 }
 
-// oneSignal is how long further signals count as the first one: timeout(1) and some supervisors
+// sameSignalWithin is how long further signals count as the first one: timeout(1) and some supervisors
 // signal both the process and its group.
-const oneSignal = 500 * time.Millisecond
+const sameSignalWithin = 500 * time.Millisecond
 
-// obeySignals stops the program at the first signal and ends it at the second. (signal.NotifyContext
-// can lose a second signal that follows closely.)
+// obeySignals stops the program at the first signal and ends it at the second. It does not use
+// signal.NotifyContext, which can lose a second signal that follows closely.
 func obeySignals(signals <-chan os.Signal, stop context.CancelFunc) {
 	<-signals
-	first := time.Now()
+	firstAt := time.Now()
 	stop()
-	for time.Since(first) <= oneSignal {
+	for time.Since(firstAt) <= sameSignalWithin {
 		<-signals
 	}
 	os.Exit(reportError(os.Stderr, errors.New("ended by a second signal before everything was done")))
@@ -66,20 +66,19 @@ func reportError(stderr io.Writer, err error) int {
 		writeLine(stderr, line+" (--help explains the commands and flags)")
 		return exitUsage
 	}
-
 	writeLine(stderr, line)
 	return exitFailed
 }
 
-// lastLineWithin bounds the wait for a reader of the last line.
+// lastLineWithin bounds the wait until the last line is written.
 const lastLineWithin = time.Second
 
-// writeLine writes a line, and gives up if nobody reads it: a pipe may be full.
+// writeLine writes a line. It gives up after lastLineWithin, since a pipe that nobody reads may be full.
 func writeLine(w io.Writer, line string) {
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
-		_, _ = fmt.Fprintln(w, line) // there is nobody else to tell
+		_, _ = fmt.Fprintln(w, line) // nobody can be told of an error
 	}()
 	select {
 	case <-written:
@@ -103,8 +102,8 @@ type commands struct {
 	Version  versionCmd  `cmd:"" group:"Run" help:"Print the version, its commit, the Go version and the versions of the key dependencies."`
 }
 
-// process is a command's access to its process. It reads nothing else of the environment, so a test
-// can run any command in its own process.
+// process holds what a command uses of the process that runs it. A test can fill it and so run any
+// command in the test's own process.
 type process struct {
 	ctx            context.Context
 	getenv         func(string) string
@@ -112,8 +111,8 @@ type process struct {
 	stdout, stderr io.Writer
 }
 
-// run is the whole program. args are without the program's name; the error is for reportError. It
-// returns nil when ctx ends during serve and everything has been saved.
+// run is the whole program. args lack the program's name, and the error is for reportError. For the
+// command serve, run returns nil once ctx has ended and everything has been saved.
 func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) error {
 	var flags commands
 	helpShown := false
@@ -123,7 +122,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 	}
 
 	parsed, err := parser.Parse(args)
-	if helpShown {
+	if helpShown { // kong goes on parsing after help, so err may be set
 		return nil
 	}
 	if err != nil {
@@ -132,7 +131,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 
 	err = parsed.Run(&process{ctx: ctx, getenv: getenv, stdin: stdin, stdout: stdout, stderr: stderr})
 
-	// A signal makes a command fail in many ways. (serve ends without an error, unless it could not save.)
+	// After a signal, a command may return any error. Only an error of serve says more: what was not saved.
 	isServe := parsed.Command() == "serve"
 	if err != nil && ctx.Err() != nil && !isServe {
 		return errors.New("interrupted: run the same command again")
@@ -140,8 +139,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 	return err
 }
 
-// newParser makes the parser of the command line. It calls exit after it has printed help; only main may end
-// the process.
+// newParser makes the parser of the command line. After help, the parser calls exit, which must return: only
+// main may end the process.
 func newParser(flags *commands, getenv func(string) string, stdout, stderr io.Writer, exit func(int)) (*kong.Kong, error) {
 	return kong.New(flags,
 		kong.Name("registry"),
@@ -155,8 +154,8 @@ func newParser(flags *commands, getenv func(string) string, stdout, stderr io.Wr
 	)
 }
 
-// environmentResolver gives a flag that is not on the command line the value of its variable. An empty
-// variable counts as unset, as in compose files.
+// environmentResolver gives a flag that is not on the command line the value of its environment variable.
+// An empty variable counts as unset, and --help has no variable.
 func environmentResolver(getenv func(string) string) kong.Resolver {
 	return kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 		if value := getenv(variableName(flag.Name)); value != "" && flag.Name != "help" {
@@ -166,7 +165,6 @@ func environmentResolver(getenv func(string) string) kong.Resolver {
 	})
 }
 
-// variableName returns the name of a flag's environment variable.
 func variableName(flag string) string {
 	return "REGISTRY_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }

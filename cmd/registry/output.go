@@ -9,7 +9,8 @@ import (
 	"example.org/registry/snapshots"
 )
 
-// replaceFile replaces path in one step by the output of write, synced.
+// replaceFile replaces the file at path in one step, once the output of write is synced to the disk. Errors
+// name the flag.
 func replaceFile(flag, path string, write func(*os.File) error) error {
 	// A rename would put a file in the place of a device, a pipe or a link.
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
@@ -21,8 +22,8 @@ func replaceFile(flag, path string, write func(*os.File) error) error {
 		return cli.FileError(flag, path, err)
 	}
 	defer func() {
-		_ = f.Close()           // after an error, or a second time
-		_ = os.Remove(f.Name()) // after an error
+		_ = f.Close()           // needed only after an error of write
+		_ = os.Remove(f.Name()) // the file is there only after an error
 	}()
 	if err := write(f); err != nil {
 		return err

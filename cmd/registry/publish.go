@@ -46,7 +46,6 @@ func (c *publishCmd) Run(p *process) error {
 		run.send = publish.New(js, publish.Config{Stream: string(c.Stream)}).PublishAll
 	}
 
-	// The summary is printed also if the run stops early.
 	err := run.publishFiles(p.ctx, c.Files, p.stdin)
 	_, printErr := fmt.Fprintln(p.stdout, run.summary())
 	if err == nil {
@@ -55,7 +54,7 @@ func (c *publishCmd) Run(p *process) error {
 	return err
 }
 
-// checkOnly is PublishAll of a dry run.
+// checkOnly takes the place of PublishAll in a dry run. It sends nothing, and counts good messages as sent.
 func checkOnly(_ context.Context, messages []publish.Message) (publish.Summary, error) {
 	for i := range messages {
 		if err := events.CheckRevision(messages[i].Event.Data, 0, time.Now()); err != nil {
@@ -65,12 +64,12 @@ func checkOnly(_ context.Context, messages []publish.Message) (publish.Summary, 
 	return publish.Summary{Sent: len(messages)}, nil
 }
 
-// batchLines is how many events are sent as one atomic batch: the broker's own limit.
+// batchLines bounds how many events are sent at once. A broker takes no more in one atomic batch.
 const batchLines = 1000
 
 // publishing is one run of publish.
 type publishing struct {
-	send      func(context.Context, []publish.Message) (publish.Summary, error) // PublishAll
+	send      func(context.Context, []publish.Message) (publish.Summary, error) // PublishAll or checkOnly
 	dry       bool
 	maxErrors int
 	stderr    io.Writer // gets a line for each bad line of the input
@@ -78,8 +77,8 @@ type publishing struct {
 
 	pending []line // checked, not sent yet; at most batchLines
 	sum     publish.Summary
-	bad     int
-	stopped string // where --max-errors stopped the run
+	bad     int    // lines that were not sent
+	stopped string // the place of the line that exceeded maxErrors; empty if none did
 }
 
 // line is a line of the input.
@@ -94,17 +93,17 @@ func (p *publishing) publishFiles(ctx context.Context, files []string, stdin io.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 
-	// Nothing waits for this goroutine after an error: only the end of the process ends its read of a silent pipe.
+	// After an error, nobody waits for this goroutine: it may be reading a silent pipe until the process ends.
 	lines := make(chan line, batchLines)
-	read := make(chan error, 1)
+	readResult := make(chan error, 1)
 	go func() {
 		defer close(lines)
-		read <- readFiles(ctx, files, stdin, lines)
+		readResult <- readFiles(ctx, files, stdin, lines)
 	}()
 
 	err := p.publishLines(ctx, lines)
 	if err == nil {
-		err = <-read
+		err = <-readResult
 	}
 	if err == nil && p.bad > 0 {
 		return fmt.Errorf("%s not sent: correct and publish them again", cli.Count(p.bad, "bad line"))
@@ -112,7 +111,7 @@ func (p *publishing) publishFiles(ctx context.Context, files []string, stdin io.
 	return err
 }
 
-// readFiles sends the events of all files to a channel.
+// readFiles sends the lines of all files to a channel.
 func readFiles(ctx context.Context, files []string, stdin io.Reader, to chan<- line) error {
 	for _, name := range files {
 		from := stdin
@@ -135,20 +134,20 @@ func readFiles(ctx context.Context, files []string, stdin io.Reader, to chan<- l
 // maxLine bounds a line of the input, in bytes.
 const maxLine = 1 << 20
 
-// readEvents sends the events of a file, which may be packed, to a channel. It passes over the first and the
-// last line of an export.
+// readEvents sends the lines of a file, which may be packed, to a channel. It passes over the first and the
+// last line of an export, which are no events.
 func readEvents(ctx context.Context, name string, from io.Reader, to chan<- line) error {
-	text, err := snapshots.Unpack(from)
+	unpacked, err := snapshots.Unpack(from)
 	if err != nil {
 		return err
 	}
-	return snapshots.ReadLines(text, maxLine, func(number int, text []byte, err error) error {
+	return snapshots.ReadLines(unpacked, maxLine, func(number int, text []byte, err error) error {
 		if snapshots.IsFrame(text) {
 			return nil
 		}
 		l := line{place: fmt.Sprintf("%s:%d", name, number), err: err}
 		if err == nil {
-			l.message, l.err = publish.ParseMessage(bytes.Clone(text))
+			l.message, l.err = publish.ParseMessage(bytes.Clone(text)) // ReadLines uses text again
 		}
 
 		select {
@@ -160,8 +159,8 @@ func readEvents(ctx context.Context, name string, from io.Reader, to chan<- line
 	})
 }
 
-// publishLines publishes lines in batches. When no further line is there, it sends the pending lines: a
-// pending delisting must not wait for a silent pipe.
+// publishLines publishes lines in batches. While no further line is there, it sends the pending lines at
+// once: a delisting among them must not wait for a silent pipe.
 func (p *publishing) publishLines(ctx context.Context, lines <-chan line) error {
 	for {
 		if len(lines) == 0 || len(p.pending) == batchLines {
@@ -186,8 +185,8 @@ func (p *publishing) publishLines(ctx context.Context, lines <-chan line) error 
 	}
 }
 
-// refuseLine reports a bad line. The line that exceeds the maximum ends the run; the good lines before it
-// are sent.
+// refuseLine reports a bad line. A line that exceeds maxErrors ends the run, after the good lines before it
+// have been sent.
 func (p *publishing) refuseLine(ctx context.Context, l line, reason error) error {
 	p.bad++
 	if p.bad > p.maxErrors {
@@ -207,7 +206,7 @@ func (p *publishing) refuseLine(ctx context.Context, l line, reason error) error
 }
 
 // sendPending sends the pending lines and waits until the stream has stored them. A message that the
-// publisher refuses, such as another state in a known revision, is a bad line like any other.
+// publisher refuses, such as another state in a revision that the stream has, is a bad line like any other.
 func (p *publishing) sendPending(ctx context.Context) error {
 	for len(p.pending) > 0 {
 		batch := p.pending
@@ -217,18 +216,18 @@ func (p *publishing) sendPending(ctx context.Context) error {
 			return nil
 		}
 
-		// Everything before the message that failed is stored.
+		// The lines before the one that failed have been dealt with.
 		failed, isMessage := errors.AsType[*publish.MessageError](err)
 		if !isMessage {
 			return stopError(batch[len(batch)-1].place, err)
 		}
 		p.progress.Add(failed.Index)
-		reason, isBad := errors.AsType[*events.Error](err)
-		if !isBad {
+		reason, isBadLine := errors.AsType[*events.Error](err)
+		if !isBadLine {
 			return stopError(batch[failed.Index].place, failed.Err)
 		}
 
-		// Lines after the failed one are sent only if its refusal does not stop the run.
+		// The lines after the bad one are sent only if the bad one does not stop the run.
 		if p.bad < p.maxErrors {
 			p.pending = batch[failed.Index+1:]
 		}

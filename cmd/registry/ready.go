@@ -37,7 +37,8 @@ func (c *readyCmd) Run(p *process) error {
 			_, err = fmt.Fprintln(p.stdout, "ready"+caution)
 			return err
 		}
-		if time.Until(end) <= readyEvery || !pause.For(p.ctx, readyEvery) {
+		isLast := time.Until(end) <= readyEvery
+		if isLast || !pause.For(p.ctx, readyEvery) {
 			return fmt.Errorf("not ready: %w", err)
 		}
 	}

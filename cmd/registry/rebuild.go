@@ -22,7 +22,7 @@ func (rebuildCmd) Help() string {
 		"It is refused where the stream lacks states that the server knows: registry recover comes first. If it is interrupted or refused, everything stays as it was."
 }
 
-// Run shows the progress and prints the state before and after.
+// Run asks for the rebuild, shows its progress, and prints the read model's state before and after.
 func (c *rebuildCmd) Run(p *process) error {
 	showing := task.Go(p.ctx, func(ctx context.Context) error {
 		c.showProgress(ctx, p.stderr)
@@ -30,7 +30,7 @@ func (c *rebuildCmd) Run(p *process) error {
 	})
 	var rebuilt admin.Rebuilt
 	err := c.AskJSON(p.ctx, http.MethodPost, "/rebuild", &rebuilt)
-	_ = showing.Stop()
+	_ = showing.Stop() // the function returns no error
 	if err != nil {
 		return fmt.Errorf("not rebuilt: %w", err)
 	}
@@ -49,7 +49,9 @@ func (c *rebuildCmd) showProgress(ctx context.Context, w io.Writer) {
 	shown := cli.NewProgress(w, "rebuilding", "events")
 	for pause.For(ctx, 200*time.Millisecond) {
 		var p admin.Projection
-		if err := c.AskJSON(ctx, http.MethodGet, "/projection", &p); err == nil && p.Rebuilding != nil && p.Rebuilding.Total > 0 {
+		err := c.AskJSON(ctx, http.MethodGet, "/projection", &p)
+		isRebuilding := err == nil && p.Rebuilding != nil
+		if isRebuilding && p.Rebuilding.Total > 0 { // the total is 0 until it is known
 			shown.Set(int64(p.Rebuilding.Done), int64(p.Rebuilding.Total))
 		}
 	}

@@ -61,10 +61,10 @@ func (c *recoverCmd) Run(p *process) error {
 	if err != nil {
 		return c.explainError(err)
 	}
-	if err := c.printPlan(p, info, plan); err != nil || c.DryRun {
+	err = c.printPlan(p, info, plan)
+	if err != nil || c.DryRun {
 		return err
 	}
-
 	if err := c.askPermission(p); err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (c *recoverCmd) addSources(p *process, recovery *projector.Recovery) error 
 		if err != nil {
 			return fmt.Errorf("%w; if no server has a state, name a snapshot", err)
 		}
-		return addSource(recovery, "", from)
+		return addSource(recovery, runningServer, from)
 	}
 
 	for _, name := range c.Sources {
@@ -102,7 +102,7 @@ func addSource(recovery *projector.Recovery, name string, from io.ReadCloser) er
 	return nil
 }
 
-// printPlan prints how much is about to be published. info is nil if there is no stream.
+// printPlan prints how much is to be published: plan counts it as sent. info is nil if there is no stream.
 func (c *recoverCmd) printPlan(p *process, info *jetstream.StreamInfo, plan publish.Summary) error {
 	state := "is missing"
 	if info != nil {
@@ -113,13 +113,14 @@ func (c *recoverCmd) printPlan(p *process, info *jetstream.StreamInfo, plan publ
 	return err
 }
 
-// askPermission asks on a terminal.
+// askPermission asks the person at the terminal. It returns an error unless the answer, or --yes, permits.
 func (c *recoverCmd) askPermission(p *process) error {
 	if c.Yes {
 		return nil
 	}
-	stdin, ok := p.stdin.(*os.File)
-	if !ok || !cli.IsTerminal(stdin) || !cli.IsTerminal(p.stderr) {
+	stdin, isFile := p.stdin.(*os.File)
+	canAsk := isFile && cli.IsTerminal(stdin) && cli.IsTerminal(p.stderr)
+	if !canAsk {
 		return errors.New("nothing was published; repeat with --yes")
 	}
 

@@ -14,7 +14,7 @@ type rejectedCmd struct {
 	List rejectedListCmd `cmd:"" help:"Show what was rejected, when and why."`
 }
 
-// rejectedListCmd prints the copies as a table.
+// rejectedListCmd prints a table of the copies of rejected events.
 type rejectedListCmd struct{ cli.StreamFlags }
 
 // Run prints a line for each event, oldest first.

@@ -66,8 +66,7 @@ func (c *serveCmd) Run(p *process) error {
 		return err
 	}
 
-	// A log that nobody reads any more must not end the server, nor a SIGHUP, which means reload to other
-	// servers.
+	// Neither a log without a reader (SIGPIPE) nor a SIGHUP, which tells other servers to reload, may end the server.
 	signal.Ignore(syscall.SIGPIPE, syscall.SIGHUP)
 	log := c.NewLog(p.stderr)
 	defer log.Close()
@@ -97,8 +96,9 @@ func (c *serveCmd) publicConfig() (cfg httpapi.Config, err error) {
 		return cfg, err
 	}
 
+	// The chat platform wants its callers to name themselves in this form.
 	userAgent := ""
-	if c.BaseURL != "" { // how the chat platform wants its callers to name themselves
+	if c.BaseURL != "" {
 		userAgent = fmt.Sprintf("DiscordBot (%s, %s)", c.BaseURL, programVersion())
 	}
 
@@ -174,7 +174,7 @@ func prefixes(networks []network) []netip.Prefix {
 
 // checkFlags rejects invalid flags before anything is touched.
 func (c *serveCmd) checkFlags() error {
-	goodRate := c.RateLimit == 0 || c.RateLimit >= 1e-4 && c.RateLimit <= 1e6 // false for NaN
+	goodRate := c.RateLimit == 0 || c.RateLimit >= 1e-4 && c.RateLimit <= 1e6 // NaN is not good
 	for _, bound := range []struct {
 		flag string
 		bad  bool
@@ -207,7 +207,7 @@ func (c *serveCmd) checkFlags() error {
 		return cli.Usagef("--report-url: not an address like https://registry.example/report: %w", err)
 	}
 
-	// The file is read later; whether there will be a token is known.
+	// Check only asks whether there is a token. The token is read later; here the file's name stands for it.
 	avatars := upstream.AvatarConfig{API: string(c.ChatAPIURL), CDN: string(c.ChatCDNURL), Token: c.ChatTokenFile}
 	if err := avatars.Check(); err != nil {
 		return cli.Usagef("--chat-api-url, --chat-cdn-url, --chat-token-file: %w", err)
@@ -240,7 +240,7 @@ func (c *serveCmd) checkEmbedded() error {
 		return cli.Usagef("--stream-replicas: the embedded broker keeps one replica; more need --nats-url")
 	}
 	if c.EmbeddedNATSAddr == "-" {
-		return nil
+		return nil // the broker has no listener
 	}
 
 	var addr cli.Address

@@ -31,7 +31,7 @@ type snapshotCreateCmd struct {
 	cli.AdminFlags
 }
 
-// Run prints the description of the new snapshot.
+// Run makes the snapshot and prints its description.
 func (c *snapshotCreateCmd) Run(p *process) (err error) {
 	var made serve.Created
 	if c.Output == "" {
@@ -50,7 +50,7 @@ func (c *snapshotCreateCmd) Run(p *process) (err error) {
 	return err
 }
 
-// writeStates writes the server's states, packed.
+// writeStates writes the running server's states, packed.
 func (c *snapshotCreateCmd) writeStates(p *process, to io.Writer) (h snapshots.Header, err error) {
 	from, err := c.Ask(p.ctx, http.MethodGet, "/export")
 	if err != nil {
@@ -63,12 +63,12 @@ func (c *snapshotCreateCmd) writeStates(p *process, to io.Writer) (h snapshots.H
 		return h, err
 	}
 	if h, err = copyStates(from, packed); err != nil {
-		return h, explainSource("", err)
+		return h, explainSource(runningServer, err)
 	}
 	return h, packed.Close()
 }
 
-// snapshotListCmd prints the object store as a table.
+// snapshotListCmd prints a table of the snapshots in the object store.
 type snapshotListCmd struct{ cli.BrokerFlags }
 
 // Run prints a line for each snapshot.
@@ -78,7 +78,7 @@ func (c *snapshotListCmd) Run(p *process) error {
 		return err
 	}
 	defer nc.Close()
-	all, err := snapshots.NewBucket(js, 0).List(p.ctx)
+	all, err := snapshots.NewBucket(js, 0).List(p.ctx) // only Create would need a number of replicas
 	if err != nil {
 		return explainBucket(c.BrokerFlags, err)
 	}
@@ -86,23 +86,23 @@ func (c *snapshotListCmd) Run(p *process) error {
 	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "NAME\tCHECKPOINT\tTIME\tSTATES\tBYTES\tDIGEST")
 	for _, o := range all {
-		made := o.Time.UTC().Format(time.RFC3339)
+		madeAt := o.Time.UTC().Format(time.RFC3339)
 		if o.Err != nil {
-			fmt.Fprintf(table, "%s\t-\t%s\t-\t%d\tunusable: %s\n", cli.Printable(o.Name), made, o.Bytes, cli.Printable(natserr.OneLine(o.Err)))
+			fmt.Fprintf(table, "%s\t-\t%s\t-\t%d\tunusable: %s\n", cli.Printable(o.Name), madeAt, o.Bytes, cli.Printable(natserr.OneLine(o.Err)))
 			continue
 		}
-		fmt.Fprintf(table, "%s\t%d\t%s\t%d\t%d\t%s\n", cli.Printable(o.Name), o.Header.Sequence, made, o.Header.Count, o.Bytes, o.Header.Digest)
+		fmt.Fprintf(table, "%s\t%d\t%s\t%d\t%d\t%s\n", cli.Printable(o.Name), o.Header.Sequence, madeAt, o.Header.Count, o.Bytes, o.Header.Digest)
 	}
 	return table.Flush()
 }
 
-// snapshotVerifyCmd reads a snapshot to its end.
+// snapshotVerifyCmd checks a snapshot by reading it to its end.
 type snapshotVerifyCmd struct {
 	Snapshot string `arg:"" name:"NAME or FILE" help:"A file if one of this name exists, else a snapshot in the object store."`
 	cli.BrokerFlags
 }
 
-// Run prints the content of a good snapshot.
+// Run prints the description of a good snapshot.
 func (c *snapshotVerifyCmd) Run(p *process) error {
 	from, err := openStates(p, c.Snapshot, c.BrokerFlags)
 	if err != nil {
@@ -110,7 +110,7 @@ func (c *snapshotVerifyCmd) Run(p *process) error {
 	}
 	defer from.Close()
 
-	h, err := readStates(from, func(uint64, events.Event) error { return p.ctx.Err() })
+	h, err := readStates(from, func(uint64, events.Event) error { return p.ctx.Err() }) // a signal ends the reading
 	if err != nil {
 		return explainSource(c.Snapshot, err)
 	}
@@ -147,29 +147,29 @@ func (c *snapshotRestoreCmd) Run(p *process) (err error) {
 
 	path := serve.StorePath(c.DataDir)
 	_, err = os.Lstat(path)
-	hasOld := !errors.Is(err, fs.ErrNotExist)
-	if hasOld && !c.Force {
+	hasOldStore := !errors.Is(err, fs.ErrNotExist)
+	if hasOldStore && !c.Force {
 		return fmt.Errorf("%s: there is a store already; --force renames it aside", path)
 	}
 
 	// The old store gets a second name, and keeps it when the new store takes the first one.
 	second := path + ".replacing"
-	if hasOld {
+	if hasOldStore {
 		if err := errors.Join(os.RemoveAll(second), os.Link(path, second)); err != nil {
 			return err
 		}
 	}
 
 	h, err := snapshots.Restore(p.ctx, from, path)
-	if err != nil && hasOld {
+	if err != nil && hasOldStore {
 		err = errors.Join(err, os.Remove(second))
 	}
 	if err != nil {
 		return fmt.Errorf("%w; the data directory is as it was", explainSource(c.Snapshot, err))
 	}
 
-	// Only now does it take the place of a store that an earlier restore set aside.
-	if hasOld {
+	// Only after a good restore may the old store replace one that an earlier restore has set aside.
+	if hasOldStore {
 		aside := path + ".replaced"
 		if err := os.Rename(second, aside); err != nil {
 			return err

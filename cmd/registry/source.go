@@ -13,7 +13,10 @@ import (
 	"example.org/registry/snapshots"
 )
 
-// openStates opens the snapshot or export of a name: the file or, if there is none, the snapshot in the object
+// runningServer is the name of a source that is neither a file nor a snapshot: what the running server exports.
+const runningServer = ""
+
+// openStates opens the file with this name or, if there is none, the snapshot with this name in the object
 // store. The caller closes it.
 func openStates(p *process, name string, broker cli.BrokerFlags) (io.ReadCloser, error) {
 	file, err := os.Open(name)
@@ -29,7 +32,7 @@ func openStates(p *process, name string, broker cli.BrokerFlags) (io.ReadCloser,
 	if err != nil {
 		return nil, err
 	}
-	defer nc.Close() // Open reads the whole snapshot into memory
+	defer nc.Close() // NewBucket's Open reads the whole snapshot into memory
 
 	object, err := snapshots.NewBucket(js, 0).Open(p.ctx, name)
 	if errors.Is(err, snapshots.ErrNoSnapshot) {
@@ -41,23 +44,22 @@ func openStates(p *process, name string, broker cli.BrokerFlags) (io.ReadCloser,
 	return object, nil
 }
 
-// explainSource adds the remedy to the error of a snapshot or export. An empty name is the running
-// server's.
+// explainSource adds the name of the source, and the remedy, to an error of reading states.
 func explainSource(name string, err error) error {
-	if name == "" {
+	if name == runningServer {
 		return fmt.Errorf("answer of the server: %w", err)
 	}
 	remedy := cmp.Or(cli.Remedy(err), "use another one: registry snapshot list shows those in the object store")
 	return fmt.Errorf("%s: %w; %s", cli.Printable(name), err, remedy)
 }
 
-// explainBucket adds the broker's name and the remedy to the error of a request about the object store.
+// explainBucket adds the broker's addresses and the remedy to the error of a request about the object store.
 func explainBucket(broker cli.BrokerFlags, err error) error {
 	return fmt.Errorf("broker at %s: object store: %w", broker.Addresses(), cli.Advise(err))
 }
 
-// copyStates copies the text of a snapshot, and checks it on the way. The copy is whole only if the
-// error is nil.
+// copyStates copies the unpacked text of a snapshot, and checks it on the way. The copy is whole only if
+// the error is nil.
 func copyStates(from io.Reader, to io.Writer) (h snapshots.Header, err error) {
 	text, err := snapshots.Unpack(from)
 	if err != nil {

@@ -67,7 +67,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	p.untilRefused()
 
 	// Until it is no longer taken for the first.
-	again := time.NewTicker(oneSignal / 5)
+	again := time.NewTicker(sameSignalWithin / 5)
 	defer again.Stop()
 	for ended := false; !ended; {
 		select {

@@ -40,22 +40,24 @@ func (c *streamsCreateCmd) Run(p *process) error {
 	}
 	defer nc.Close()
 
-	// A stream is created only if it is missing, so that its configuration stays.
-	create := func(cfg jetstream.StreamConfig) func() error {
+	// Each creator is called only if its stream is missing: what exists keeps its configuration.
+	creator := func(cfg jetstream.StreamConfig) func() error {
 		return func() error {
 			_, err := js.CreateStream(p.ctx, cfg)
 			return err
 		}
 	}
 
+	events := stream.Config(string(c.Stream), c.StreamReplicas, c.StreamHistory, stream.Identity{})
 	rejected := stream.RejectedConfig(c.StreamReplicas)
+	bucket := snapshots.NewBucket(js, c.StreamReplicas)
 	for _, s := range []struct {
 		name, stream string
 		create       func() error
 	}{
-		{string(c.Stream), string(c.Stream), create(stream.Config(string(c.Stream), c.StreamReplicas, c.StreamHistory, stream.Identity{}))},
-		{rejected.Name, rejected.Name, create(rejected)},
-		{snapshots.BucketName, "OBJ_" + snapshots.BucketName, func() error { return snapshots.NewBucket(js, c.StreamReplicas).Create(p.ctx) }},
+		{name: events.Name, stream: events.Name, create: creator(events)},
+		{name: rejected.Name, stream: rejected.Name, create: creator(rejected)},
+		{name: snapshots.BucketName, stream: "OBJ_" + snapshots.BucketName, create: func() error { return bucket.Create(p.ctx) }},
 	} {
 		outcome := "exists"
 		_, err := stream.Stream{JS: js, Name: s.stream}.Info(p.ctx)

@@ -40,17 +40,18 @@ func (c *verifyCmd) Run(p *process) error {
 	}
 	defer nc.Close()
 
-	// A server notices within a moment that its stream has been recovered.
+	// A server needs a moment to notice that its stream has been recovered, so the command tries again.
 	header, found, err := c.compareWithReplay(p, js)
-	for attempt := 1; errors.Is(err, errJustRecovered) && attempt < 10 && pause.For(p.ctx, time.Second); attempt++ {
+	for attempt := 1; errors.Is(err, errJustRecovered) && attempt < 10; attempt++ {
+		pause.For(p.ctx, time.Second)
 		header, found, err = c.compareWithReplay(p, js)
 	}
 
 	// Events may have arrived meanwhile: a difference counts only if it is found twice.
 	if err == nil && len(found) > 0 {
-		first := found
+		foundBefore := found
 		header, found, err = c.compareWithReplay(p, js)
-		maps.DeleteFunc(found, func(subject events.Subject, _ difference) bool { return first[subject] == "" })
+		maps.DeleteFunc(found, func(subject events.Subject, _ difference) bool { return foundBefore[subject] == "" })
 	}
 	if err != nil {
 		return err
@@ -71,7 +72,7 @@ const (
 
 // compareWithReplay reads the server's states, and then the stream. It returns the states that differ.
 func (c *verifyCmd) compareWithReplay(p *process, js jetstream.JetStream) (h snapshots.Header, found map[events.Subject]difference, err error) {
-	h, server, err := c.readServer(p.ctx)
+	h, serverStates, err := c.readServer(p.ctx)
 	if err != nil {
 		return h, nil, err
 	}
@@ -81,6 +82,7 @@ func (c *verifyCmd) compareWithReplay(p *process, js jetstream.JetStream) (h sna
 		return h, nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+
 	progress := cli.NewProgress(p.stderr, "replaying", "events")
 	replay, err := projector.Replay(p.ctx, js, string(c.Stream), dir, func(done, total uint64) { progress.Set(int64(done), int64(total)) })
 	if err != nil {
@@ -88,6 +90,7 @@ func (c *verifyCmd) compareWithReplay(p *process, js jetstream.JetStream) (h sna
 	}
 	defer replay.Close()
 
+	// Each recovery gives the stream a new epoch, which follows the earlier ones.
 	replayed := replay.Meta()
 	if slices.Contains(replayed.Follows, h.Epoch) {
 		return h, nil, errJustRecovered
@@ -97,7 +100,7 @@ func (c *verifyCmd) compareWithReplay(p *process, js jetstream.JetStream) (h sna
 			cli.Printable(h.Epoch), cli.Printable(replayed.Epoch))
 	}
 
-	// A state that is left in the server's map at the end is not in the stream.
+	// Each state of the stream is taken out of serverStates: what is left at the end is not in the stream.
 	found = map[events.Subject]difference{}
 	err = replay.Each(nil, func(state snapshots.State) error {
 		e, err := events.Decode(state.Line)
@@ -105,8 +108,8 @@ func (c *verifyCmd) compareWithReplay(p *process, js jetstream.JetStream) (h sna
 			return err
 		}
 		subject := e.Data.Subject()
-		known := server[subject]
-		delete(server, subject)
+		known := serverStates[subject]
+		delete(serverStates, subject)
 
 		arrivedMeanwhile := state.Sequence > h.Sequence
 		if arrivedMeanwhile {
@@ -127,7 +130,7 @@ func (c *verifyCmd) compareWithReplay(p *process, js jetstream.JetStream) (h sna
 		return nil
 	})
 
-	for subject := range server {
+	for subject := range serverStates {
 		found[subject] = unpublished
 	}
 	return h, found, err
@@ -147,7 +150,7 @@ func (c *verifyCmd) readServer(ctx context.Context) (h snapshots.Header, states 
 		return nil
 	})
 	if err != nil {
-		return h, nil, explainSource("", err)
+		return h, nil, explainSource(runningServer, err)
 	}
 	return h, states, nil
 }
@@ -160,7 +163,8 @@ func printDifferences(p *process, h snapshots.Header, found map[events.Subject]d
 	}
 
 	remedy := "publish what the stream lacks (registry recover)"
-	for _, subject := range slices.SortedFunc(maps.Keys(found), func(a, b events.Subject) int { return cmp.Compare(a.String(), b.String()) }) {
+	byText := func(a, b events.Subject) int { return cmp.Compare(a.String(), b.String()) }
+	for _, subject := range slices.SortedFunc(maps.Keys(found), byText) {
 		if found[subject] != unpublished {
 			remedy = "rebuild the read model (registry rebuild)"
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // version and commit are set by a release build: go build -ldflags "-X main.version=v1.2.3 -X
-// main.commit=0123abcd". Any other version that the Go command records has its commit in it.
+// main.commit=0123abcd". Without them, the version that the Go command records has the commit in it.
 var version, commit string
 
 // versionCmd prints the versions that this program was built from.
@@ -33,7 +33,7 @@ func (versionCmd) Run(p *process) error {
 // programVersion returns the release's own number, or else what the Go command recorded.
 func programVersion() string { return cmp.Or(version, readBuildInfo().Main.Version, "(devel)") }
 
-// readBuildInfo returns an empty description for a program that was built without modules.
+// readBuildInfo returns what the Go command has recorded: nothing, if it built the program without modules.
 func readBuildInfo() *debug.BuildInfo {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		return info

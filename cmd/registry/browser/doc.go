@@ -3,7 +3,7 @@
 //
 // # Promises
 //
-// Of every page, at phone and desk width, in light and dark, with JavaScript and without:
+// Each page keeps these promises at phone and desktop width, in light and dark, with JavaScript and without:
 //
 //   - No request goes to another host, the console stays empty, and nothing violates the content
 //     security policy.
@@ -13,16 +13,15 @@
 //
 // # Why
 //
-// One browser and one demonstration serve all tests, each test in a profile of its own
-// ([chromedp.WithNewBrowserContext]), because starting a browser takes longer than loading a page.
-// TestPages is a table of pages. It loads each page once, and each check is a function that reads
-// the loaded page. The race detector cannot observe the program, which is another process, so it
-// skips these tests.
+// All tests share one browser and one demonstration, because starting a browser takes longer than loading
+// a page. Each test has a profile of its own ([chromedp.WithNewBrowserContext]). TestPages is a table of
+// pages: it loads each page once, and each check is a function that reads the loaded page. Builds with
+// the race detector lack these tests, since it cannot observe the program, which is another process.
 //
 // # Running
 //
 // The tests need Chromium, and axe-core's axe.min.js at the path in REGISTRY_AXE. .ci/nightly
-// fetches both. Without them the tests are skipped; with CI=true they then fail.
+// fetches both. If one is missing, the tests are skipped or, with CI=true, fail.
 //
 //	REGISTRY_AXE=/tmp/axe.min.js go test -tags nightly ./cmd/registry/browser
 package browser

@@ -37,13 +37,12 @@ func Ask(ctx context.Context, url string, header http.Header) (Answer, error) {
 	return AskBy(ctx, NewClient(false), url, header)
 }
 
-// AskBy is Ask with a client of the caller's.
+// AskBy is Ask with the caller's client.
 func AskBy(ctx context.Context, client *http.Client, url string, header http.Header) (Answer, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return Answer{}, err
 	}
-
 	maps.Copy(request.Header, header)
 	response, err := client.Do(request)
 	if err != nil {
@@ -61,7 +60,6 @@ func Document(ctx context.Context, client *http.Client, url string, into any) er
 	if err != nil {
 		return err
 	}
-
 	if a.Status != http.StatusOK {
 		return fmt.Errorf("%s: %d %.200s", url, a.Status, a.Body)
 	}
@@ -73,20 +71,20 @@ func (s *Server) Projection(ctx context.Context) (p admin.Projection, err error)
 	return p, Document(ctx, NewClient(false), s.Admin+"/projection", &p)
 }
 
-// Settled waits until the server has applied everything up to a sequence, saved and indexed it, and
-// nothing is wrong.
+// Settled waits until the server has applied everything up to a sequence and saved it, and nothing is wrong.
 func (s *Server) Settled(ctx context.Context, sequence uint64) (p admin.Projection, err error) {
 	if err := s.WaitReady(ctx); err != nil {
 		return p, err
 	}
 
-	_, never := Await(ctx, "the server has everything and nothing is wrong", func() bool {
+	_, waitErr := Await(ctx, "the server has everything and nothing is wrong", func() bool {
 		p, err = s.Projection(ctx)
-		return err == nil && p.Checkpoint >= sequence && p.Lag == 0 && p.LastError == nil &&
-			p.SnapshotSequence == p.Checkpoint
+		hasApplied := p.Checkpoint >= sequence && p.Lag == 0
+		hasSaved := p.SnapshotSequence == p.Checkpoint
+		return err == nil && hasApplied && hasSaved && p.LastError == nil
 	})
-	if never != nil {
-		return p, fmt.Errorf("%w: waited for %d, %+v, %v; its log ends:\n%s", never, sequence, p, err, s.Tail())
+	if waitErr != nil {
+		return p, fmt.Errorf("%w: waited for %d, %+v, %v; its log ends:\n%s", waitErr, sequence, p, err, s.Tail())
 	}
 	return p, nil
 }

@@ -22,7 +22,7 @@ type publicEntry struct {
 }
 
 // Same compares what the server at base shows with the reference model: every list in two orders,
-// and a check of each of pool. Nothing may be published meanwhile.
+// and a check of each entry in pool. Nothing may be published meanwhile.
 func Same(ctx context.Context, base string, twin *eventstest.Twin, pool []events.Entry) error {
 	c := &comparison{base: base, twin: twin, client: NewClient(true)}
 	defer c.client.CloseIdleConnections()
@@ -65,7 +65,7 @@ func (c *comparison) compareList(ctx context.Context, list events.List, sort str
 		more = page.HasMore
 	}
 
-	// The entries and their order.
+	// The entries and their order must be the same.
 	for i, e := range want {
 		if i >= len(got) || got[i] != (publicEntry{e.EntryID, e.Name, e.ChatID}) {
 			return fmt.Errorf("%s in order %s differs from the reference model at %d: %+v", list, sort, i, e)
@@ -87,11 +87,10 @@ func (c *comparison) compareCheck(ctx context.Context, e events.Entry) error {
 
 	// The entry, with its current name, is among the results if its list shows it.
 	current, shown := c.twin.Shown(e)
+	isEntry := func(got publicEntry) bool { return got.EntryID == e.EntryID && got.Name == current.Name }
 	found := false
 	for _, group := range doc.Results {
-		found = found || group.Kind == string(e.List) && slices.ContainsFunc(group.Entries, func(got publicEntry) bool {
-			return got.EntryID == e.EntryID && got.Name == current.Name
-		})
+		found = found || group.Kind == string(e.List) && slices.ContainsFunc(group.Entries, isEntry)
 	}
 	if found != shown && e.List != events.Legit { // a trusted person may be left out for a namesake
 		return fmt.Errorf("check of %s: found %v, want %v", e.ChatID, found, shown)

@@ -82,7 +82,7 @@ func (r *Readers) checkAnswer(path string, seen uint64, a Answer, err error) uin
 		return seen
 	}
 
-	sequence, _ := strconv.ParseUint(a.Header.Get("Registry-Sequence"), 10, 64) // 0 is wrong enough
+	sequence, _ := strconv.ParseUint(a.Header.Get("Registry-Sequence"), 10, 64) // an unreadable number becomes 0
 	if sequence == 0 || sequence < seen {
 		r.t.Errorf("a reader: %s: at sequence %d after %d", path, sequence, seen)
 	}

@@ -68,7 +68,6 @@ func (p *Process) Signal(s os.Signal) { _ = p.cmd.Process.Signal(s) }
 // It kills a process that does not obey.
 func (p *Process) End(s os.Signal) int {
 	p.Signal(s)
-
 	select {
 	case <-p.ended:
 	case <-time.After(Patience):
@@ -102,7 +101,7 @@ type Server struct {
 	HTTP, Admin string // base URLs, once it listens
 	NATS        string // its broker's URL, once it has caught up
 
-	log string // a file
+	log string // the name of its file
 
 	mu       sync.Mutex
 	messages map[string]bool // of the log
@@ -144,13 +143,12 @@ func (s *Server) followLog(stderr io.Reader, file io.Writer, each func(line stri
 		if each != nil {
 			each(in.Text())
 		}
-
 		s.readLine(in.Bytes())
 	}
 	_, _ = io.Copy(io.Discard, stderr) // after a line that was too long for the scanner
 }
 
-// readLine reads a message and addresses from a line of the log.
+// readLine reads the message from a line of the log, and the addresses, which "listening" and "ready" have.
 func (s *Server) readLine(text []byte) {
 	var line struct{ Msg, HTTP, Admin, NATS string }
 	if json.Unmarshal(text, &line) != nil {
@@ -159,19 +157,17 @@ func (s *Server) readLine(text []byte) {
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// Addresses are in the lines "listening" and "ready".
 	if line.Msg == "listening" {
 		s.HTTP = "http://" + line.HTTP
 		s.Admin = "http://" + line.Admin
 	}
-
 	if line.NATS != "" {
 		s.NATS = line.NATS
 	}
 	if !s.messages[line.Msg] {
-		head, _, _ := strings.Cut(line.Msg, ":")
+		beforeColon, _, _ := strings.Cut(line.Msg, ":") // WaitFor may name this part alone
 		s.messages[line.Msg] = true
-		s.messages[head] = true
+		s.messages[beforeColon] = true
 		close(s.changed)
 		s.changed = make(chan struct{})
 	}
@@ -183,7 +179,7 @@ func (s *Server) WaitListening(ctx context.Context) error { return s.WaitFor(ctx
 // WaitReady waits until the server is ready.
 func (s *Server) WaitReady(ctx context.Context) error { return s.WaitFor(ctx, "ready") }
 
-// WaitFor waits until the server has logged a message of these, alone or before a colon.
+// WaitFor waits until the server has logged one of the messages, alone or before a colon.
 func (s *Server) WaitFor(ctx context.Context, messages ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()

@@ -20,7 +20,8 @@ type AdminFlags struct {
 	AdminTokenFile string  `placeholder:"FILE" help:"Its bearer token, if it has one." group:"Server"`
 }
 
-// answerWithin is longer than any command takes to begin its answer. It ends a backup at a server that hangs.
+// answerWithin bounds the wait until an answer begins. No command needs that long, but a server that hangs
+// would hold a backup forever.
 const answerWithin = time.Hour
 
 // Ask sends a request to the operators' listener and returns the body of its response, which the
@@ -41,7 +42,8 @@ func (f AdminFlags) Ask(ctx context.Context, method, path string) (io.ReadCloser
 	}
 	defer answer.Body.Close()
 
-	// The operators' listener knows the paths of all commands, and explains errors in plain text.
+	// The operators' listener knows the paths of all commands, and explains errors in plain text. Other
+	// answers come from another program.
 	isPlain := strings.HasPrefix(answer.Header.Get("Content-Type"), "text/plain")
 	lacksPath := answer.StatusCode == http.StatusNotFound || answer.StatusCode == http.StatusMethodNotAllowed
 	if lacksPath || !isPlain {
@@ -86,9 +88,8 @@ func (f AdminFlags) newRequest(ctx context.Context, method, path string) (*http.
 	}
 
 	if method == http.MethodPost {
-		request.Header.Set("Registry-Admin", "1")
+		request.Header.Set("Registry-Admin", "1") // shows that no web page sends the request
 	}
-
 	token, err := AdminToken(f.AdminTokenFile)
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)

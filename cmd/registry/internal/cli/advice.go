@@ -9,8 +9,8 @@ import (
 	"example.org/registry/events/natserr"
 )
 
-// Advise adds the remedy, if there is one, to err, an error of a request to JetStream or of the
-// disk. A nil err stays nil.
+// Advise adds the remedy, if one is known, to the error of a request to JetStream or of the disk. A
+// nil err stays nil.
 func Advise(err error) error {
 	err = natserr.Explain(nil, err, "")
 	if remedy := Remedy(err); remedy != "" {
@@ -19,13 +19,13 @@ func Advise(err error) error {
 	return err
 }
 
-// FileError returns the error, with the remedy, for a file of a flag or an argument that cannot be
-// read or written.
+// FileError returns the error of a file that cannot be read or written, with the remedy. flag is the
+// flag or the argument that names the file.
 func FileError(flag, path string, err error) error {
 	return fmt.Errorf("%s: %s: %w; %s", flag, Printable(path), WithoutPath(err), cmp.Or(Remedy(err), "name another file"))
 }
 
-// WithoutPath returns a system's error without its path, which may be of a temporary file.
+// WithoutPath returns an error of the system without its path, which may be that of a temporary file.
 func WithoutPath(err error) error {
 	if number, ok := errors.AsType[syscall.Errno](err); ok {
 		return number

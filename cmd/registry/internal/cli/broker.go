@@ -18,7 +18,7 @@ import (
 	"example.org/registry/events/natserr"
 )
 
-const dialWithin = 2 * time.Second // for one address of the broker
+const dialWithin = 2 * time.Second // the most time for connecting to one address of the broker
 
 // NATSFlags are the flags for reaching a broker that is not the embedded one.
 type NATSFlags struct {
@@ -48,12 +48,13 @@ func (f BrokerFlags) Check() error {
 			return Usagef("--nats-url: %w", err)
 		}
 	}
-	if strings.ContainsAny(f.NATSInbox, "*> \t") || strings.HasPrefix(f.NATSInbox, ".") || strings.HasSuffix(f.NATSInbox, ".") {
+	hasOuterDot := strings.HasPrefix(f.NATSInbox, ".") || strings.HasSuffix(f.NATSInbox, ".")
+	if hasOuterDot || strings.ContainsAny(f.NATSInbox, "*> \t") {
 		return Usagef("--nats-inbox-prefix: %q is not a subject without wildcards, such as _INBOX.replica", f.NATSInbox)
 	}
 
 	if f.NATSCreds != "" {
-		// It finds the seed in a .creds file, too.
+		// NkeyOptionFromSeed finds the seed in a .creds file, too.
 		if _, err := nats.NkeyOptionFromSeed(f.NATSCreds); err != nil {
 			return FileError("--nats-creds", f.NATSCreds, err)
 		}
@@ -86,7 +87,7 @@ func checkURL(text string) error {
 func (f BrokerFlags) Addresses() string {
 	var shown []string
 	for _, address := range f.NATSURL {
-		_, host, hasUser := strings.Cut(address, "@") // neither part may contain another one unescaped
+		_, host, hasUser := strings.Cut(address, "@") // user, password and host have no other @ that is not escaped
 		if !hasUser {
 			host = address
 		}
@@ -96,14 +97,14 @@ func (f BrokerFlags) Addresses() string {
 }
 
 // Connect connects to any of the broker's addresses, for a command that needs JetStream. It fails
-// within a few seconds, with a line that names the remedy. name is the command's, for the broker's log.
-// The caller closes the connection.
+// within a few seconds, with a line that names the remedy. The broker's log shows the connection under
+// name. The caller closes the connection.
 func (f BrokerFlags) Connect(name string) (*nats.Conn, jetstream.JetStream, error) {
 	if err := f.Check(); err != nil {
 		return nil, nil, err
 	}
 
-	// A broker may restart during a long import, but we do not wait forever.
+	// A broker may restart during a long import, so a lost connection is tried again, for about 20 s.
 	opts := append(f.Options(name), nats.ReconnectWait(500*time.Millisecond), nats.MaxReconnects(40))
 	nc, err := nats.Connect(strings.Join(f.NATSURL, ","), opts...)
 	if err != nil {
@@ -118,7 +119,7 @@ func (f BrokerFlags) Connect(name string) (*nats.Conn, jetstream.JetStream, erro
 	return nc, js, nil
 }
 
-// Open is Connect for a command that needs the stream.
+// Open connects like Connect, and fails if the broker lacks the stream.
 func (f StreamFlags) Open(ctx context.Context, name string) (*nats.Conn, jetstream.JetStream, error) {
 	nc, js, err := f.Connect(name)
 	if err != nil {
@@ -147,7 +148,6 @@ func (f NATSFlags) Options(name string) []nats.Option {
 	if f.NATSCreds != "" {
 		opts = append(opts, readCredentials(f.NATSCreds))
 	}
-
 	if f.NATSInbox != "" {
 		opts = append(opts, nats.CustomInboxPrefix(f.NATSInbox))
 	}
@@ -157,9 +157,9 @@ func (f NATSFlags) Options(name string) []nats.Option {
 	return opts
 }
 
-// readCredentials accepts a file with a signed token and its key, or with the bare seed of an nkey.
+// readCredentials returns the option for a file with a signed token and its key, or with an nkey's seed alone.
 func readCredentials(file string) nats.Option {
-	text, _ := os.ReadFile(file) // Check has read it
+	text, _ := os.ReadFile(file) // Check has read the file without an error
 	option, err := nats.NkeyOptionFromSeed(file)
 	hasToken := bytes.Contains(text, []byte("NATS USER JWT"))
 	if err != nil || hasToken {
@@ -168,7 +168,7 @@ func readCredentials(file string) nats.Option {
 	return option
 }
 
-// Diagnose returns why the broker cannot be used, and what to do; nil if it can.
+// Diagnose returns nil if the broker can be reached, and else an error that says why not and what to do.
 func (f BrokerFlags) Diagnose(name string) error {
 	nc, err := nats.Connect(strings.Join(f.NATSURL, ","), f.Options(name)...)
 	if err != nil {

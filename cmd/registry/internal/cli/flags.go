@@ -110,7 +110,7 @@ type LogFlags struct {
 	LogLevel  slog.Level `default:"info" help:"Lowest level that is logged: debug, info, warn or error." group:"Log"`
 }
 
-// newHandler returns a handler that writes to w, in the format for stderr.
+// newHandler returns a handler that writes to w. The format auto asks whether stderr is a terminal.
 func (f LogFlags) newHandler(w, stderr io.Writer) slog.Handler {
 	options := &slog.HandlerOptions{Level: f.LogLevel}
 	if f.LogFormat == "text" || f.LogFormat == "auto" && IsTerminal(stderr) {

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	queuedLines = 1000        // wait for a reader of the log at most; more are dropped
+	queuedLines = 1000        // most lines that wait for a reader of the log; more are dropped
 	flushWithin = time.Second // bounds the wait for the last lines
 
 	// One message may be logged limitBurst times at once, then limitRate times a second.
@@ -26,8 +26,8 @@ const (
 )
 
 // Log is the log of the server, which never waits for its reader: lines go through a bounded queue,
-// and are dropped and counted if nobody reads them. Lines with one message are limited, since
-// strangers can cause many. Any goroutine may use it.
+// and are dropped and counted if nobody reads them. Lines with the same message are limited, since
+// strangers can cause many. Any goroutine may use a Log.
 type Log struct {
 	*slog.Logger
 
@@ -37,7 +37,7 @@ type Log struct {
 	stop     chan struct{} // closed by Close
 	done     chan struct{} // closed once nothing is written any more
 	dropped  atomic.Uint64
-	reported uint64 // dropped at the last report; owned by writeLines
+	reported uint64 // the value of dropped at the last report; only writeLines uses it
 	limits   limits
 }
 
@@ -121,7 +121,6 @@ func (l *limits) allow(message string) bool {
 	if l.messages[message] == nil && len(l.messages) >= maxMessages {
 		message = ""
 	}
-
 	if l.messages[message] == nil {
 		l.messages[message] = rate.NewLimiter(limitRate, limitBurst)
 	}

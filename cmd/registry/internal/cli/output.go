@@ -32,7 +32,7 @@ func NewProgress(w io.Writer, title, unit string) *Progress {
 // Add advances the progress by n steps.
 func (p *Progress) Add(n int) { p.Set(p.done+int64(n), p.total) }
 
-// Set tells that done of total steps have been made. A total of 0 is not known.
+// Set tells that done of total steps have been made. A total of 0 means that it is not known.
 func (p *Progress) Set(done, total int64) {
 	p.done = done
 	p.total = total
@@ -42,14 +42,13 @@ func (p *Progress) Set(done, total int64) {
 	}
 
 	p.next = now.Add(progressEvery)
-
-	of := ""
+	ofTotal := ""
 	if total > 0 {
-		of = fmt.Sprintf(" of %d", total)
+		ofTotal = fmt.Sprintf(" of %d", total)
 	}
 
 	rate := float64(done) / now.Sub(p.began).Seconds()
-	line := fmt.Sprintf("%s: %d%s %s, %.0f/s", p.title, done, of, p.unit, rate)
+	line := fmt.Sprintf("%s: %d%s %s, %.0f/s", p.title, done, ofTotal, p.unit, rate)
 	if total > 0 && rate > 0 {
 		left := time.Duration(float64(total-done) / rate * float64(time.Second))
 		line += fmt.Sprintf(", %s left", left.Round(time.Second))

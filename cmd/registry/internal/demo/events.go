@@ -15,7 +15,7 @@ import (
 const Search = "nitro"
 
 // recorded has the events as they are published on recordedDay, in publishing order, each with "demo"
-// in place of its id. To change the demonstration, unpack it, edit the lines, and run gzip -9n.
+// in place of its id. To change the demonstration, unpack the file, edit the lines, and run gzip -9n.
 //
 //go:embed events.ndjson.gz
 var recorded []byte
@@ -23,10 +23,10 @@ var recorded []byte
 var recordedDay = time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 
 // Events returns the events of the demonstration on a day, in publishing order. On one day they are
-// always the same, so that every machine shows the same pages and an interrupted import can be
-// repeated; on another, the times of all have moved with the calendar. The error would be a broken build.
+// always the same, so that every machine shows the same pages and an interrupted import can be repeated.
+// From day to day, all their times move with the calendar. An error means that the build is broken.
 func Events(day time.Time) (all []events.Event, err error) {
-	later := day.UTC().Truncate(24 * time.Hour).Sub(recordedDay)
+	sinceRecorded := day.UTC().Truncate(24 * time.Hour).Sub(recordedDay)
 	unpacked, err := gzip.NewReader(bytes.NewReader(recorded))
 	if err != nil {
 		return nil, fmt.Errorf("demonstration: %w", err)
@@ -38,7 +38,7 @@ func Events(day time.Time) (all []events.Event, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("demonstration, line %d: %w", len(all)+1, err)
 		}
-		all = append(all, moveEvent(e, later))
+		all = append(all, moveEvent(e, sinceRecorded))
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("demonstration: %w", err)
@@ -58,6 +58,7 @@ func moveEvent(e events.Event, d time.Duration) events.Event {
 		e.Data = data
 	}
 
+	// A revision is a time, too, in milliseconds.
 	e.Data = events.Revised(e.Data, events.Revision(e.Data)+d.Milliseconds())
 	e.ID = events.StateID(e.Data)
 	if !e.Time.IsZero() {

@@ -20,7 +20,7 @@ type Config struct {
 	Stream    string
 	History   int       // messages kept for each subject in a created stream; 0 keeps all
 	DataDir   string    // for the error that names it
-	Day       time.Time // of the demonstration; as for Events
+	Day       time.Time // whose events are published, as by Events
 	// MayCreate is false if the data directory has a checkpoint: a missing stream has then been
 	// lost, which the projector reports.
 	MayCreate bool
@@ -29,11 +29,11 @@ type Config struct {
 
 // Import publishes the demonstration into an empty stream of its own, before the projector starts,
 // so that the server catches up with all of it. It creates a missing stream. What the stream has already is
-// not sent, so an interrupted import goes on; on another day all events are others. A stream without the
-// demonstration's mark belongs to a real registry and is an error.
+// not sent, so an interrupted import goes on where it ended. A stream without the demonstration's mark belongs
+// to a real registry and is an error.
 func Import(ctx context.Context, cfg Config) error {
-	stream, err := cfg.findStream(ctx)
-	if err != nil || stream == nil {
+	found, err := cfg.findStream(ctx)
+	if err != nil || found == nil {
 		return err
 	}
 	all, err := Events(cfg.Day)

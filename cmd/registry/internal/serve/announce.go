@@ -15,8 +15,8 @@ import (
 // to come at once.
 const announceEvery = 20 * time.Millisecond
 
-// announceReady tells the supervisor that the model has caught up, and the log that lists and checks are
-// served. Scripts start other programs by the log's line "ready".
+// announceReady tells the supervisor that the model has caught up, and logs "ready" once lists and checks are
+// served. Scripts wait for this line before they start other programs.
 func (s *server) announceReady(ctx context.Context) {
 	for !s.live.readiness().Ready {
 		if !pause.For(ctx, announceEvery) {

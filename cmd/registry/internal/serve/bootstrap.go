@@ -27,11 +27,11 @@ type loader struct {
 }
 
 // loadStore loads the store and shows its model. A damaged store is set aside. Without a store,
-// loadStore makes one from a snapshot, if there is a snapshot. Nothing else here needs the broker: only
-// without a store does loadStore wait for the connection that comes through connected.
+// loadStore makes one from a snapshot, if there is a snapshot, or else an empty one. Only this needs the
+// broker: loadStore then waits for the connection that comes through connected.
 func (l *loader) loadStore(ctx context.Context, connected <-chan jetstream.JetStream) error {
-	// A crash may have left half a rebuild.
 	path := l.cfg.storePath()
+	// A crash may have left an unfinished store beside this one.
 	if err := snapshots.RemoveLeftovers(path); err != nil {
 		return fmt.Errorf("data directory: %w", err)
 	}
@@ -45,7 +45,8 @@ func (l *loader) loadStore(ctx context.Context, connected <-chan jetstream.JetSt
 		if err := l.bootstrap(ctx, connected); err != nil {
 			return err
 		}
-		if store, model, err = snapshots.Open(ctx, path); err != nil {
+		store, model, err = snapshots.Open(ctx, path) // makes an empty store if bootstrap has made none
+		if err != nil {
 			return err
 		}
 	}
@@ -54,7 +55,7 @@ func (l *loader) loadStore(ctx context.Context, connected <-chan jetstream.JetSt
 	return nil
 }
 
-// openStore opens the store. It returns none if there is none, or if it was damaged.
+// openStore opens the store. It returns nil if there is no store, or after it has set aside a damaged one.
 func (l *loader) openStore(ctx context.Context, path string) (*snapshots.Store, *readmodel.Model, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
@@ -72,14 +73,14 @@ func (l *loader) openStore(ctx context.Context, path string) (*snapshots.Store, 
 	return nil, nil, nil
 }
 
-// bootstrap makes a store from the newest readable snapshot of the stream's registry; the projector
-// joins it with the stream. If there is no snapshot it does nothing, and everything is replayed. It
-// waits for a broker that is away, since nothing can be served without it.
+// bootstrap makes a store from the newest readable snapshot of the stream's registry; the projector later
+// joins it with the stream. Without a snapshot, bootstrap does nothing, and everything is replayed. It
+// waits while the broker is away, since nothing can be served without the broker.
 //
-// If there are snapshots, it fails where the stream is missing or empty, and where no snapshot can be
-// read: the server would report every listed person as unknown.
+// If there are snapshots, but the stream is missing or empty, or no snapshot can be read, bootstrap fails:
+// the server would report every listed person as unknown.
 func (l *loader) bootstrap(ctx context.Context, connected <-chan jetstream.JetStream) error {
-	// The index is of a store that is gone.
+	// An index of ranked search that is here belongs to a store that is gone.
 	if err := os.RemoveAll(l.cfg.rankedDir()); err != nil {
 		return fmt.Errorf("data directory: %w", err)
 	}
@@ -99,7 +100,7 @@ func (l *loader) bootstrap(ctx context.Context, connected <-chan jetstream.JetSt
 	}
 
 	// Without snapshots, the stream is all that is known, and a replay of it is complete.
-	bucket := snapshots.NewBucket(js, 0) // which only reads
+	bucket := snapshots.NewBucket(js, 0) // only Create would need a number of replicas
 	info, all, err := l.findSnapshots(ctx, js, bucket)
 	if err != nil || len(all) == 0 {
 		return err
@@ -140,7 +141,8 @@ func (l *loader) findSnapshots(ctx context.Context, js jetstream.JetStream, buck
 	}
 }
 
-// refuseEmpty returns an error if there are snapshots of a stream that is missing or empty.
+// refuseEmpty returns an error if any of the snapshots has states of the stream, which is missing or empty.
+// A snapshot that cannot be read counts, too.
 func (l *loader) refuseEmpty(all []snapshots.Object) error {
 	newest := slices.IndexFunc(all, func(o snapshots.Object) bool {
 		return o.Err != nil || o.Header.Stream == string(l.cfg.Stream) && o.Header.Count > 0

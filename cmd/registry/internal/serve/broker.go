@@ -19,7 +19,7 @@ const (
 	diagnoseEvery = 2 * time.Second // between two attempts to find out why there is no connection
 )
 
-// link is the connection to the broker.
+// link connects to the broker, and starts it if it is embedded.
 type link struct {
 	cfg  Config
 	live *live
@@ -66,7 +66,7 @@ func (l link) dialExternal() (nc *nats.Conn, close func(), err error) {
 	return nc, func() { _ = watch.Stop(); nc.Close() }, nil
 }
 
-// diagnoseOutage finds why the external broker cannot be used, and logs it once.
+// diagnoseOutage finds out why the external broker cannot be used, and logs the reason once in each outage.
 func (l link) diagnoseOutage(nc *nats.Conn) {
 	if nc.IsConnected() {
 		l.live.unreachable.Store(nil)
@@ -102,7 +102,7 @@ func (l link) startEmbedded() (nc *nats.Conn, close func(), err error) {
 		return nil, nil, err
 	}
 
-	// The check may wait for the disk, and no query may wait for that: it has its own goroutine.
+	// The check may wait for the disk, and no query may wait for the check: it runs in a goroutine of its own.
 	watch := task.Every(healthEvery, func() { l.recordHealth(b.Health()) })
 	return nc, func() { _ = watch.Stop(); nc.Close(); b.Shutdown() }, nil
 }

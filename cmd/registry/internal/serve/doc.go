@@ -1,12 +1,12 @@
 // Package serve runs the registry in one process: broker, projector and HTTP. It opens and closes
 // things in the right order, and connects the packages' interfaces.
 //
-// Start reading with Run and server.run in serve.go. At a start come the lock and the listeners, then
-// the broker and the connection to it while the store is loaded, then the projector. At a stop there
-// are no new requests, the running ones end (10 s at most), the projector saves all applied events,
-// then connection, broker, store and lock are closed. serveHTTP and project run concurrently, so that
-// requests are answered (with 503) during the load of a large store, and a projector still runs while
-// requests drain.
+// Start reading with Run and server.run in serve.go. At a start, the server takes the lock and binds the
+// listeners, starts the broker and connects to it while the store is loaded, and then starts the
+// projector. At a stop, it takes no new requests, lets the running ones end (10 s at most), has the
+// projector save all applied events, and closes connection, broker, store and lock. serveHTTP and project
+// run concurrently, so that requests are answered (with 503) while a large store is loaded, and a
+// projector still runs while requests drain.
 //
 //	flags.go        Flags, and the names in the data directory
 //	serve.go        Run: start and stop

@@ -15,7 +15,7 @@ import (
 )
 
 // generation is a read model with everything that belongs to it. A rebuild makes another generation.
-// Its parts never change; one goroutine at a time starts and stops it.
+// The parts of a generation never change, and one goroutine at a time starts or stops it.
 type generation struct {
 	model     *readmodel.Model
 	store     *snapshots.Store     // nil during the load of the saved state
@@ -25,8 +25,8 @@ type generation struct {
 	replaced context.Context // ends when another generation is shown
 	replace  context.CancelFunc
 
-	following *task.Task
-	indexing  *task.Task // nil if not started
+	following *task.Task // runs the projector
+	indexing  *task.Task // runs the index; nil if not started
 }
 
 func newGeneration(g generation) *generation {
@@ -34,21 +34,21 @@ func newGeneration(g generation) *generation {
 	return &g
 }
 
-// newGeneration makes a generation of a model and its store. It still needs a projector.
-func (s *server) newGeneration(model *readmodel.Model, store *snapshots.Store) *generation {
+// indexedGeneration makes a generation with an index of ranked search. The caller adds the projector.
+func (s *server) indexedGeneration(model *readmodel.Model, store *snapshots.Store) *generation {
 	return newGeneration(generation{model: model, store: store, ranked: &ranked.Engine{Dir: s.cfg.rankedDir(), Logger: s.log}})
 }
 
-// mayWrite reports whether g may write into the stream. It may only while g is served: the rebuild that
-// made g may still be refused before. On a broker of its own, every server may; on a shared broker,
-// only a server that makes snapshots.
+// mayWrite reports whether g may write into the stream. A generation that is not served may not, since its
+// rebuild may yet be refused. On an embedded broker, every server may write; on a shared broker, only one
+// that makes snapshots (deploy/cluster.md#who-may-do-what).
 func (s *server) mayWrite(g *generation) bool {
 	return (s.cfg.IsEmbedded() || s.cfg.SnapshotEvery > 0) && s.live.current() == g
 }
 
 // firstGeneration returns the generation of the saved state.
 func (s *server) firstGeneration(model *readmodel.Model, store *snapshots.Store) *generation {
-	g := s.newGeneration(model, store)
+	g := s.indexedGeneration(model, store)
 	eventStream := s.live.stream.Load()
 	g.projector = projector.New(projector.Config{
 		JetStream: eventStream.JS, Stream: eventStream.Name, Replicas: s.cfg.StreamReplicas, History: s.cfg.StreamHistory,
@@ -59,8 +59,8 @@ func (s *server) firstGeneration(model *readmodel.Model, store *snapshots.Store)
 }
 
 // patienceAfter returns how long the projector may still wait for the broker before it serves the
-// saved state. Clients get that state 10 s after the start at the latest: the projector asks twice a
-// second, and each request may take 2 s to fail. If loading the store took long, 2 s are left.
+// saved state. Clients get that state 10 s after the start at the latest: the projector looks at the time
+// between its requests, and a request may take 2 s to fail. After a long load, 2 s are left.
 func patienceAfter(sinceStart time.Duration) time.Duration {
 	return max(7*time.Second-sinceStart, 2*time.Second)
 }
@@ -73,7 +73,7 @@ func (g *generation) progress() (projector.Progress, bool) {
 	return g.projector.Progress(), true
 }
 
-// await waits for a sequence of this generation. It fails if another one is shown first.
+// await waits for a sequence of this generation. It fails if another generation is shown first.
 func (g *generation) await(ctx context.Context, seq uint64) (*readmodel.View, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -93,15 +93,15 @@ func (g *generation) rankedState(view *readmodel.View) (seq uint64, problem stri
 // start runs the projector.
 func (g *generation) start() { g.following = task.Go(context.Background(), g.projector.Run) }
 
-// indexAfter is how often the index checks whether the model has caught up. Until then the load,
-// which clients wait for, gets the CPUs.
-const indexAfter = 50 * time.Millisecond
+// indexCheckEvery is how often startIndexing checks whether the model has caught up.
+const indexCheckEvery = 50 * time.Millisecond
 
-// startIndexing runs the index once the model has caught up.
+// startIndexing runs the index once the model has caught up. Until then, the CPUs are for the load, which
+// clients wait for.
 func (g *generation) startIndexing() {
 	g.indexing = task.Go(context.Background(), func(ctx context.Context) error {
 		for !g.projector.Progress().CaughtUp {
-			if !pause.For(ctx, indexAfter) {
+			if !pause.For(ctx, indexCheckEvery) {
 				return nil
 			}
 		}
@@ -113,8 +113,8 @@ func (g *generation) startIndexing() {
 	})
 }
 
-// indexStopWithin bounds the wait for the index when the process stops. It is a cache that the next
-// start can rebuild, and a disk can block forever.
+// indexStopWithin bounds the wait for the index when the process stops, since a disk can block forever. The
+// index is a cache that the next start can rebuild.
 const indexStopWithin = 5 * time.Second
 
 // stop ends the index, the projector, which saves all applied events, and the model's goroutine. It
@@ -139,7 +139,7 @@ func (s *server) follow(drained <-chan struct{}) error {
 	for ended := false; !ended; {
 		g := s.live.current()
 		select {
-		case <-g.replaced.Done(): // another one is served
+		case <-g.replaced.Done(): // another generation is served
 		case <-g.following.Done():
 			ended = g.replaced.Err() == nil // a replaced generation's projector ends, too
 		case <-drained:
@@ -147,7 +147,7 @@ func (s *server) follow(drained <-chan struct{}) error {
 		}
 	}
 
-	// A running rebuild ends, and no other begins.
+	// s.cancel ends a running rebuild, and no other begins while the lock is held.
 	s.cancel()
 	s.rebuilding.Lock()
 	defer s.rebuilding.Unlock()

@@ -26,8 +26,8 @@ import (
 )
 
 const (
-	// leaveWithin is how long clients are told to disconnect before the listener closes. A request
-	// on its way over a connection that closes unexpectedly would be lost.
+	// leaveWithin is how long responses tell clients to disconnect before the listener closes: a request
+	// that is on its way when its connection closes would be lost.
 	leaveWithin = 300 * time.Millisecond
 	// drainWithin bounds the wait for running requests after the first signal.
 	drainWithin = 10 * time.Second
@@ -100,8 +100,8 @@ func (s *server) serveHTTP(ctx context.Context) error {
 	return group.Wait()
 }
 
-// publicConfig returns the configuration of the public API: the operator's and, in the demonstration,
-// texts of its own.
+// publicConfig returns the operator's configuration of the public API, with the demonstration's own texts in
+// the demonstration. It logs a warning for each flag that leaves people without protection or advice.
 func (s *server) publicConfig() httpapi.Config {
 	cfg := s.cfg.Public
 	for _, network := range cfg.TrustedProxies {
@@ -122,7 +122,6 @@ func (s *server) publicConfig() httpapi.Config {
 	if cfg.Site.AppealsURL == "" {
 		s.log.Warn("no --appeals-url: the site tells accused persons no address where they can appeal")
 	}
-
 	if cfg.Site.About == "" {
 		s.log.Warn("no --about-file: the page /o-rejestrze says that nobody has written who runs this registry and how to reach them")
 	}
@@ -164,7 +163,7 @@ func (s *server) newHandlers(cfg httpapi.Config) (public *httpapi.Public, operat
 	return public, operators, nil
 }
 
-// buildID returns the checksum of the program's file.
+// buildID returns the checksum of the program's file. Clients fetch pages again when it changes.
 func buildID() (string, error) {
 	path, err := os.Executable()
 	if err != nil {
@@ -181,7 +180,7 @@ func buildID() (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// closeConnections tells clients, with their responses, that the connection ends once the process stops.
+// closeConnections adds to each response, once the process stops, the header that ends its connection.
 func (s *server) closeConnections(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.live.stopping.Load() {
@@ -195,17 +194,17 @@ func (s *server) closeConnections(next http.Handler) http.Handler {
 // requests, at most drainWithin; it aborts longer ones. It returns when no goroutine of the server
 // is left.
 func serveUntil(stop <-chan struct{}, srv *http.Server, l net.Listener) error {
-	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(l) }()
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Serve(l) }()
 	select {
-	case err := <-failed:
+	case err := <-ended:
 		return fmt.Errorf("listener %s: %w", l.Addr(), err)
 	case <-stop:
 	}
 
-	// The listener closes a little before Shutdown, because net/http drops everything that it reads after that:
-	// a request on a connection that was just accepted would be lost.
-	_ = l.Close() // Shutdown closes it again, and reports its error
+	// The listener closes a little before Shutdown. From then on, net/http drops what it reads, so a request on
+	// a connection that was just accepted would be lost.
+	_ = l.Close() // Shutdown closes the listener again, and reports the error
 	time.Sleep(leaveWithin / 2)
 
 	ctx, cancel := context.WithTimeout(context.Background(), drainWithin)
@@ -215,7 +214,7 @@ func serveUntil(stop <-chan struct{}, srv *http.Server, l net.Listener) error {
 		err = srv.Close()
 	}
 
-	<-failed
+	<-ended
 	if errors.Is(err, net.ErrClosed) {
 		return nil // we closed the listener
 	}

@@ -25,7 +25,7 @@ type live struct {
 	brokerProblem atomic.Pointer[string]        // of the embedded broker; nil if none
 	unreachable   atomic.Pointer[string]        // why the external broker cannot be used; nil while connected
 	stream        atomic.Pointer[stream.Stream] // nil until there is a connection, which may be down
-	starting      atomic.Pointer[string]        // the current step before there is a projector; if nil, see startReason
+	starting      atomic.Pointer[string]        // the current step, where startReason cannot know it; else nil
 	stopping      atomic.Bool
 }
 
@@ -35,8 +35,8 @@ func newLive() *live {
 	return l
 }
 
-// showGeneration replaces the current generation: one pointer, so that model, store, projector and index
-// always belong together: a client sees one state.
+// showGeneration replaces the current generation, and ends the waits for the replaced one. There is one
+// pointer to all parts, so that the model, store, projector and index that a client sees belong together.
 func (l *live) showGeneration(g *generation) { l.generation.Swap(g).replace() }
 
 // current returns the current generation. Call it once to read several parts consistently.
@@ -56,7 +56,8 @@ func (l *live) Await(ctx context.Context, seq uint64) (*readmodel.View, error) {
 	}
 }
 
-// rankedIndex returns the current index of ranked search, or nil if there is none.
+// rankedIndex returns the current index of ranked search, or nil if there is none. (A nil *ranked.Engine
+// in an interface would not be nil.)
 func (l *live) rankedIndex() httpapi.RankedIndex {
 	if x := l.current().ranked; x != nil {
 		return x
@@ -64,11 +65,10 @@ func (l *live) rankedIndex() httpapi.RankedIndex {
 	return nil
 }
 
-// progress returns the projector's progress, or a zero one and false until there is a projector.
+// progress returns the projector's progress, or a zero Progress and false until there is a projector.
 func (l *live) progress() (projector.Progress, bool) { return l.current().progress() }
 
-// readiness is called once per request, so it takes no lock: once the model has caught up, it does a few
-// atomic loads.
+// readiness is called once per request, so it takes no lock.
 func (l *live) readiness() httpapi.Readiness {
 	running := l.current().projector
 	if running == nil {
@@ -97,8 +97,8 @@ func (l *live) startReason() string {
 	return step
 }
 
-// explainError returns the projector's error or, while the broker cannot be reached, the reason for
-// that in its place. A frozen projector's error stays, since it is about the stream itself.
+// explainError returns the projector's error or, while the broker cannot be reached, the reason why it
+// cannot. A frozen projector's error stays, since it is about the stream itself.
 func (l *live) explainError(frozen bool, lastError string) string {
 	if reason := l.unreachable.Load(); reason != nil && lastError != "" && !frozen {
 		return "The broker cannot be reached: " + *reason + "."
@@ -114,8 +114,7 @@ func (l *live) embeddedProblem() string {
 	return ""
 }
 
-// projection returns the document of /projection. Its counts, digest and checkpoint are of one
-// view.
+// projection returns the document of /projection. The counts, digest and checkpoint in it are of one view.
 func (l *live) projection() admin.Projection {
 	g := l.current()
 	view := g.model.View()
@@ -142,10 +141,11 @@ func (l *live) projection() admin.Projection {
 		doc.Frozen = &p.Frozen
 	}
 
-	// One sentence: the most urgent problem comes first.
+	// LastError has one sentence, about the most urgent problem.
 	seq, rankedProblem := g.rankedState(view)
 	doc.RankedSequence = seq
-	if sentence := cmp.Or(l.embeddedProblem(), l.explainError(p.Frozen != "", p.LastError), rankedProblem); sentence != "" {
+	sentence := cmp.Or(l.embeddedProblem(), l.explainError(p.Frozen != "", p.LastError), rankedProblem)
+	if sentence != "" {
 		doc.LastError = &sentence
 	}
 	return doc
@@ -164,11 +164,9 @@ func (l *live) checkDatabase(ctx context.Context) error {
 	if !p.Connected {
 		return errors.New("the broker is away")
 	}
-
 	if p.Frozen != "" {
 		return errors.New("frozen: " + p.LastError)
 	}
-
 	if problem := l.embeddedProblem(); problem != "" {
 		return errors.New(problem)
 	}
@@ -184,9 +182,9 @@ func (l *live) checkDatabase(ctx context.Context) error {
 }
 
 // knownRevision returns the greatest revision that is known of a subject, or 0.
-func (l *live) knownRevision(k events.Subject) int64 {
+func (l *live) knownRevision(subject events.Subject) int64 {
 	if g := l.current(); g.projector != nil {
-		return g.projector.Known(k)
+		return g.projector.Known(subject)
 	}
 	return 0
 }

@@ -26,7 +26,7 @@ func limitMemory() {
 
 // answerMemory returns the default of --answer-memory in bytes, or 0 if there is no memory limit.
 func answerMemory() int64 {
-	limit := debug.SetMemoryLimit(-1)
+	limit := debug.SetMemoryLimit(-1) // a negative number changes nothing
 	if limit == math.MaxInt64 {
 		return 0
 	}

@@ -10,8 +10,8 @@ import (
 	"example.org/registry/projector"
 )
 
-// newMetrics returns a registry with the metrics of the projection, snapshots, the log, the Go runtime
-// and the process; httpapi adds the metrics of requests.
+// newMetrics returns a Prometheus registry with the metrics of the projection, snapshots, the log, the Go
+// runtime and the process; httpapi adds the metrics of requests.
 func newMetrics(l *live, k *snapshotter, lostLines func() (unread, limited uint64)) *prometheus.Registry {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(
@@ -112,7 +112,6 @@ func (s scrape) collectProgress(p projector.Progress) {
 	if !p.AsOf.IsZero() {
 		asOf = float64(p.AsOf.UnixMilli()) / 1000
 	}
-
 	s.gauge("as_of_timestamp_seconds", "Last moment at which the model was known to be complete, in seconds since 1970.", asOf)
 
 	s.counter("events_dealt_with_total", "Events that this process has dealt with, rejected ones included.", p.Applied)

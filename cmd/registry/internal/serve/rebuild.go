@@ -33,6 +33,7 @@ func (s *server) rebuild(ctx context.Context) (admin.Rebuilt, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(s.ctx, func() { cancel(errors.New("the server is stopping")) })()
+
 	began := time.Now()
 	rebuilt, err := s.replaceGeneration(ctx, old)
 	if err != nil {
@@ -46,7 +47,7 @@ func (s *server) rebuild(ctx context.Context) (admin.Rebuilt, error) {
 	return rebuilt, nil
 }
 
-// replaceGeneration makes a generation of the stream alone beside the old one, and shows it.
+// replaceGeneration makes a generation from the stream alone, beside the old one, and shows it.
 func (s *server) replaceGeneration(ctx context.Context, old *generation) (admin.Rebuilt, error) {
 	if err := explainRefusal(old.projector.CheckRebuild()); err != nil {
 		return admin.Rebuilt{}, err
@@ -55,18 +56,18 @@ func (s *server) replaceGeneration(ctx context.Context, old *generation) (admin.
 	path := s.cfg.storePath() + snapshots.RebuildingSuffix
 	store, model, err := snapshots.Open(ctx, path)
 	if err != nil {
-		_ = os.Remove(path) // if it was made
+		_ = os.Remove(path) // Open may have made the file
 		return admin.Rebuilt{}, err
 	}
 
 	// The new projector reads the stream from its beginning while the old one goes on.
-	fresh := s.newGeneration(model, store)
+	fresh := s.indexedGeneration(model, store)
 	fresh.projector = old.projector.NewBeside(model, store, func() bool { return s.mayWrite(fresh) })
 	fresh.start()
-	s.live.rebuild.Store(&rebuilding{fresh.projector, time.Now()})
+	s.live.rebuild.Store(&rebuilding{projector: fresh.projector, began: time.Now()})
 	defer s.live.rebuild.Store(nil)
 
-	// The swap happens while neither projector applies anything.
+	// The swap happens while neither projector applies anything. The new store's file takes the old one's name.
 	var before admin.ModelState
 	err = old.projector.Replace(ctx, fresh.projector, func() error {
 		if err := store.Replace(old.store); err != nil {
@@ -89,7 +90,7 @@ func (s *server) replaceGeneration(ctx context.Context, old *generation) (admin.
 	return admin.Rebuilt{Before: before, After: stateOf(fresh), Events: fresh.projector.Progress().Applied}, nil
 }
 
-// explainRefusal marks an error that an operator has to act on before a rebuild.
+// explainRefusal makes an error Refused if an operator has to act first, or Unavailable if waiting helps.
 func explainRefusal(err error) error {
 	if errors.Is(err, projector.ErrKnowsMore) || errors.Is(err, projector.ErrFrozen) {
 		return admin.Refused(err.Error())

@@ -21,8 +21,7 @@ import (
 type Config struct {
 	Flags
 
-	// Public is passed to httpapi; serve fills in Health, Logger, Metrics, AsyncAPI and
-	// Status.Database.
+	// Public is passed to httpapi, after newHandlers has filled in what the server has, such as Health.
 	Public     httpapi.Config
 	AdminToken string // empty for none
 
@@ -33,7 +32,7 @@ type Config struct {
 }
 
 // Run serves until ctx ends, then stops in order: the listeners, the handlers, the projector with
-// its last save, the store, the broker, the lock. It returns nil when everything has been saved.
+// its last save, the broker, the store, the lock. It returns nil when everything has been saved.
 func Run(ctx context.Context, cfg Config) (err error) {
 	limitMemory()
 	lock, err := snapshots.LockDir(cfg.DataDir)
@@ -41,7 +40,8 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	defer func() {
-		if err = errors.Join(err, lock.Unlock()); err == nil {
+		err = errors.Join(err, lock.Unlock())
+		if err == nil {
 			cfg.Logger.Info("stopped; everything is saved")
 		}
 	}()
@@ -52,8 +52,10 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if s.listeners, err = bindListeners(cfg); err != nil {
 		return err
 	}
-	defer context.AfterFunc(ctx, func() { notifySupervisor(cfg.NotifySocket, "STOPPING=1", s.log) })()
 
+	// The supervisor is told as soon as ctx ends, unless run returns before.
+	stopTelling := context.AfterFunc(ctx, func() { notifySupervisor(cfg.NotifySocket, "STOPPING=1", s.log) })
+	defer stopTelling()
 	return s.run(ctx)
 }
 
@@ -85,8 +87,8 @@ func newServer(ctx context.Context, cfg Config) *server {
 	return s
 }
 
-// run serves and projects concurrently. If either fails, both end. To stop: ctx ends, serveHTTP
-// drains its handlers and closes drained, and only then does project stop the projector.
+// run serves and projects concurrently. If either fails, both end. At a stop, ctx ends, serveHTTP
+// returns once its handlers have ended, and only then does project stop the projector.
 func (s *server) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	drained := make(chan struct{})
@@ -105,9 +107,8 @@ func (s *server) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// project opens the parts of the projection, from the disk up, and follows the stream until the
-// handlers have drained, so that they have a running projector to their end. It then closes
-// everything in reverse.
+// project opens the parts of the projection, from the disk up, and follows the stream until drained is
+// closed, so that a projector runs as long as any handler. It then closes everything in reverse.
 func (s *server) project(ctx context.Context, drained <-chan struct{}) (err error) {
 	// The store is loaded while the embedded broker recovers.
 	connected := make(chan jetstream.JetStream, 1)
@@ -118,19 +119,18 @@ func (s *server) project(ctx context.Context, drained <-chan struct{}) (err erro
 	link := link{cfg: s.cfg, live: s.live}
 	js, closeLink, err := link.connectBroker()
 	if err != nil {
-		_ = loading.Stop() // canceled
+		_ = loading.Stop() // the broker's error says more
 		return err
 	}
 	defer closeLink()
 
-	s.snapshots.bucket.Store(snapshots.NewBucket(js, s.cfg.StreamReplicas)) // the connection may be down, now or later
+	s.snapshots.bucket.Store(snapshots.NewBucket(js, s.cfg.StreamReplicas)) // sends nothing: the broker may be away
 	connected <- js
 	if err := loading.Wait(); err != nil {
 		return err
 	}
 
 	loaded := s.live.current()
-
 	s.live.stream.Store(&stream.Stream{JS: js, Name: string(s.cfg.Stream)})
 	if s.cfg.Demo {
 		if err := s.importDemo(ctx, js, loaded.store.Meta()); err != nil {
@@ -149,7 +149,7 @@ func (s *server) project(ctx context.Context, drained <-chan struct{}) (err erro
 	return s.follow(drained)
 }
 
-// closeStore closes the store of the generation that is served: a rebuild may have replaced the first.
+// closeStore closes the model and the store that are served. A rebuild may have replaced the first ones.
 func (s *server) closeStore() error {
 	g := s.live.current()
 	if g.store == nil {

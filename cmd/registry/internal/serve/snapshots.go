@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	// flushWithin bounds the time of bringing the store to the checkpoint.
+	// flushWithin bounds the time for saving what has been applied.
 	flushWithin = 10 * time.Second
-	// catchUpEvery is how often the loop checks whether the model has caught up.
+	// catchUpEvery is how often run checks whether the model has caught up.
 	catchUpEvery = 500 * time.Millisecond
-	// snapshotGrace is how long a server leaves the CPUs to clients after its start, and the wait
-	// after a failure; or --snapshot-every if that is shorter.
+	// snapshotGrace is the longest wait before the first snapshot, which leaves the CPUs to clients, and
+	// after a failure. A shorter --snapshot-every shortens it.
 	snapshotGrace = time.Minute
 )
 
@@ -40,8 +40,8 @@ type snapshotter struct {
 	failures atomic.Uint64
 }
 
-// run makes snapshots at intervals until ctx ends. Replicas of one stream share the interval: the age
-// of the newest snapshot counts, whichever replica made it.
+// run makes snapshots at intervals until ctx ends. The interval begins with the newest snapshot of the
+// stream, whichever replica made it.
 func (k *snapshotter) run(ctx context.Context) error {
 	if k.cfg.SnapshotEvery <= 0 {
 		return nil
@@ -77,7 +77,7 @@ func (k *snapshotter) makeIfDue(ctx context.Context) (next time.Duration, err er
 	p, _ := k.live.progress()
 	canSnapshot := p.Connected && p.Frozen == "" && !p.Reading && p.Checkpoint > 0
 	if !canSnapshot {
-		return k.gracePeriod(), nil // no failure of a snapshot: the cause is reported elsewhere
+		return k.gracePeriod(), nil // this is no failure of a snapshot, and is reported elsewhere
 	}
 
 	newest, err := k.findNewest(ctx)
@@ -157,15 +157,13 @@ func (k *snapshotter) uploadSnapshot(ctx context.Context) (made snapshots.Object
 	if err != nil {
 		k.cfg.Logger.Warn("old snapshots were not erased", "error", err)
 	}
-
 	if len(removed) > 0 {
 		k.cfg.Logger.Info("old snapshots erased", "names", removed)
 	}
 	return made, nil
 }
 
-// flushStore brings the store to the checkpoint, and returns it. It fails until the model has been
-// complete once.
+// flushStore saves all applied events, and returns the store. It fails until the model has caught up.
 func (k *snapshotter) flushStore(ctx context.Context) (*snapshots.Store, error) {
 	g := k.live.current()
 	if p, _ := g.progress(); !p.CaughtUp {

@@ -17,7 +17,7 @@ type Task struct {
 	err    error // set before done is closed
 }
 
-// Go starts run. Its context ends with parent, or when Stop is called.
+// Go starts run, whose context ends with parent, or when Stop or Cancel is called.
 func Go(parent context.Context, run func(context.Context) error) *Task {
 	ctx, cancel := context.WithCancel(parent)
 	t := &Task{cancel: cancel, done: make(chan struct{})}
@@ -29,7 +29,7 @@ func Go(parent context.Context, run func(context.Context) error) *Task {
 	return t
 }
 
-// Every calls do at once and then at every interval, until the task is stopped.
+// Every calls do at once, and again when interval has passed after each call, until the task is stopped.
 func Every(interval time.Duration, do func()) *Task {
 	return Go(context.Background(), func(ctx context.Context) error {
 		for do(); pause.For(ctx, interval); {
