@@ -13,8 +13,7 @@ import (
 	"example.org/registry/httpapi/upstream"
 )
 
-// wantAvatar asks, and compares the answer with a picture, "" for a drawn one, and the headers of
-// one.
+// wantAvatar asks, and compares the answer with a picture, "" for a drawn one, and the headers of one.
 func (f *fixture) wantAvatar(t testing.TB, user, query, picture string, maxAge int) {
 	t.Helper()
 	a := f.get(t, "/api/chat/avatar/"+user+query)

@@ -32,7 +32,7 @@ func many(n int) []events.Data {
 }
 
 // busyAPI is the API over n entries, without a listener.
-func busyAPI(b testing.TB, n int, mutate ...func(*Config)) *Public {
+func busyAPI(b testing.TB, n int) *Public {
 	b.Helper()
 	m, r := readmodel.New(), readmodel.NewRenderer()
 	m.NameFeed(apitest.Epoch)
@@ -42,11 +42,7 @@ func busyAPI(b testing.TB, n int, mutate ...func(*Config)) *Public {
 	}
 	m.EndBulk()
 	state := Readiness{Ready: true, AsOf: asOf()}
-	cfg := Config{Health: &Health{Reader: m, Readiness: func() Readiness { return state }}}
-	for _, m := range mutate {
-		m(&cfg)
-	}
-	p, err := NewPublic(cfg)
+	p, err := NewPublic(Config{Health: &Health{Reader: m, Readiness: func() Readiness { return state }}})
 	require.NoError(b, err)
 	b.Cleanup(p.Close)
 	return p

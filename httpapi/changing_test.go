@@ -18,11 +18,9 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// These tests fail when a change that touches several packages is left half done in this
-// package.
+// These tests fail when a change that touches several packages is left half done in this package.
 
-// The document describes each member of an entry, and an answer of the tests has it: so its schema
-// is put to the test.
+// The document describes each member of an entry, and an answer of the tests has it: so its schema is put to the test.
 func TestOpenAPINamesEveryMember(t *testing.T) {
 	f := serve(t)
 	schema, _ := f.contract.node("/components/schemas/ListEntry")

@@ -155,11 +155,10 @@ func (d *discordFront) breakDown(down bool) {
 	d.down = down
 }
 
-// The Discord bots of the page /boty are run as they stand there, with the real libraries, against a
-// stand-in for the platform. They tell moderators of everyone who is listed, whether they join, were
-// there before, or are listed later; of everyone who is cleared; and of all they could not check.
-// They say nothing twice, name nobody to the registry who is not listed, pause after each refusal, and
-// do nothing else. A bot with a wrong channel says so and ends.
+// The Discord bots of the page /boty are run as they stand there, with the real libraries, against a stand-in for the
+// platform. They tell moderators of everyone who is listed, whether they join, were there before, or are listed later; of
+// everyone who is cleared; and of all they could not check. They say nothing twice, name nobody to the registry who is not
+// listed, pause after each refusal, and do nothing else. A bot with a wrong channel says so and ends.
 func TestDiscordBots(t *testing.T) {
 	t.Parallel()
 	modules := filepath.Join(os.Getenv("REGISTRY_NPM"), "node_modules")

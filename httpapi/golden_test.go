@@ -88,10 +88,9 @@ func answerTo(t *testing.T, all map[string]*fixture, request string) string {
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestAnswerVersion fails when a list or a check of the same content is another than before and
-// readmodel.AnswerVersion is the same: readers would keep the old one, whose tag is then good
-// forever. The hashes of the golden answers are in testdata/answers.txt, which -update
-// writes again, but never with another hash under the same number.
+// TestAnswerVersion fails when a list or a check of the same content is another than before and readmodel.AnswerVersion is
+// the same: readers would keep the old one, whose tag is then good forever. The hashes of the golden answers are in
+// testdata/answers.txt, which -update writes again, but never with another hash under the same number.
 func TestAnswerVersion(t *testing.T) {
 	const file = "testdata/answers.txt"
 	number := fmt.Sprintf("AnswerVersion %d", readmodel.AnswerVersion)

@@ -38,8 +38,7 @@ func (f *fixture) rawRequest(t testing.TB, request string) string {
 
 const closing = "Host: registry.example\r\nConnection: close\r\n\r\n"
 
-// HEAD is 405 below /api/. Elsewhere it has the head of the answer to GET, byte for byte. It never
-// has a byte of a body.
+// HEAD is 405 below /api/. Elsewhere it has the head of the answer to GET, byte for byte. It never has a byte of a body.
 func TestHeadOnTheWire(t *testing.T) {
 	f := serve(t, withSite)
 	date := regexp.MustCompile("(?m)^(Date|Last-Modified|Registry-As-Of|Server-Timing): .*\r\n")

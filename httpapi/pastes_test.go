@@ -78,8 +78,7 @@ func TestPastes(t *testing.T) {
 	f := serveSite(t)
 	f.apply(pastePeople()...)
 	value := regexp.MustCompile(`<section class="verdict [a-z]+" data-verdict="([a-z-]+)"`)
-	cases := pageOfPaste()
-	for _, c := range cases {
+	for _, c := range pageOfPaste() {
 		a := f.fetch(t, http.MethodGet, "/?search="+url.QueryEscape(c.paste))
 		found := value.FindStringSubmatch(a.body)
 		if a.status != http.StatusOK || len(found) < 2 {
@@ -140,8 +139,7 @@ func TestPageShowsWhatTheAPIFinds(t *testing.T) {
 	}
 }
 
-// Verdicts are counted as they are made: not on the empty form, and not where a page is remembered
-// or known.
+// Verdicts are counted as they are made: not on the empty form, and not where a page is remembered or known.
 func TestVerdictsAreCounted(t *testing.T) {
 	f := serveSite(t)
 	f.apply(pastePeople()...)

@@ -14,8 +14,7 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// scan is ranked search without an index, and without inflection: it looks for the words, as they
-// are written, in names.
+// scan is ranked search without an index, and without inflection: it looks for the words, as they are written, in names.
 type scan struct{ sequence uint64 }
 
 func (s scan) Search(ctx context.Context, v *readmodel.View, q readmodel.RankedQuery) (p readmodel.RankedPage, err error) {

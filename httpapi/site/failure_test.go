@@ -17,8 +17,7 @@ func failure(t *testing.T, w *world, f Failed) string {
 	return wellFormed(t, string(page))
 }
 
-// Somebody who was taken off a list is cleared in words, which are the same whether anybody was
-// there or not.
+// Somebody who was taken off a list is cleared in words, which are the same whether anybody was there or not.
 func TestNobodysPageClears(t *testing.T) {
 	w := newWorld(t, full())
 	const clears = "Tego wpisu nie ma w rejestrze: mógł zostać usunięty. To nie jest zarzut wobec nikogo."
@@ -52,8 +51,7 @@ func TestFailuresSayWhy(t *testing.T) {
 	}
 }
 
-// The title of a page about somebody does not call the site a registry of frauds, and no address is
-// said that is not whole.
+// The title of a page about somebody does not call the site a registry of frauds, and no address is said that is not whole.
 func TestTitlesAccuseNobody(t *testing.T) {
 	for base, cfg := range map[string]Config{"": {}, "https://rejestr.example.org": full()} {
 		w := newWorld(t, cfg, people()...)

@@ -13,8 +13,7 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// worst is n entries that take as many bytes as entries can: everything is escaped or
-// percent-encoded.
+// worst is n entries that take as many bytes as entries can: everything is escaped or percent-encoded.
 func worst(n int, reason func(i int) string) []events.Data {
 	out := make([]events.Data, n)
 	for i := range out {

@@ -8,8 +8,7 @@ import (
 	markdown "example.org/registry/readmodel/reason"
 )
 
-// A page has only harmless elements, addresses and attributes, whatever a reason is, and shows its
-// whole text.
+// A page has only harmless elements, addresses and attributes, whatever a reason is, and shows its whole text.
 func FuzzReason(f *testing.F) {
 	for _, s := range []string{"# a\n\n###### b", `<p>a<b><script>x</script><a href="x">y`, "[x](javascript:alert(1)) [y](data:text/html,x)", strings.Repeat("> ", 30) + "x", "\x00", "![x](https://e.org/x.png)"} {
 		f.Add(s)
@@ -25,8 +24,7 @@ func FuzzReason(f *testing.F) {
 	})
 }
 
-// harmless fails the test unless every element and attribute of the HTML is one that a reason may
-// have.
+// harmless fails the test unless every element and attribute of the HTML is one that a reason may have.
 func harmless(t *testing.T, part string) {
 	t.Helper()
 	wellFormed(t, part)
@@ -56,8 +54,7 @@ func TestGist(t *testing.T) {
 	}
 }
 
-// TestShownNames: a name is seen, turns no text around and paints over no line, on every page that
-// has it.
+// TestShownNames: a name is seen, turns no text around and paints over no line, on every page that has it.
 func TestShownNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"\u200b\u3164":                    "(nazwa bez widocznych znaków)",

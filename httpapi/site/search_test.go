@@ -22,8 +22,7 @@ func (w *world) search(t testing.TB, q readmodel.RankedQuery, p readmodel.Ranked
 	return wellFormed(t, string(page))
 }
 
-// A page of ranked search marks the words, leads to the entries, the other lists and the other
-// pages.
+// A page of ranked search marks the words, leads to the entries, the other lists and the other pages.
 func TestSearchPage(t *testing.T) {
 	w := newWorld(t, full(), events.Entry{Revision: 1, List: events.Servers, EntryID: "a", ChatID: "1", Name: "Ćma <b>", Verified: true, ReportID: "R",
 		Reason: strings.Repeat("przed ", 200) + "**oszust** i _oszuści_ " + strings.Repeat("po ", 200), ReportedAt: time.Date(2026, 11, 21, 10, 15, 0, 0, time.UTC)})

@@ -12,13 +12,7 @@ import (
 
 func someRound() time.Time { return time.Date(2026, time.November, 21, 10, 15, 3, 0, time.UTC) }
 
-func statusOf(t *testing.T, checks []upstream.Component, answers bool) statusView {
-	t.Helper()
-	return StatusPage{checks, answers, someRound()}.page().Data.(statusView)
-}
-
-// A state that is only colored is none; what nobody checks has not failed; the registry itself
-// comes first.
+// A state that is only colored is none; what nobody checks has not failed; the registry itself comes first.
 func TestStatusWords(t *testing.T) {
 	ok := func(id string) upstream.Component {
 		return upstream.Component{ID: id, Configured: true, OK: true, LatencyMs: 3}
@@ -35,7 +29,7 @@ func TestStatusWords(t *testing.T) {
 		{[]upstream.Component{bad("database"), ok("coin")}, true, "risk", "Rejestr odpowiada, ale dane mogą być nieaktualne.", []string{"Nie odpowiada", "Działa (3\u00a0ms)"}},
 		{[]upstream.Component{bad("database"), ok("coin")}, false, "scam", "Rejestr nie odpowiada.", []string{"Nie odpowiada", "Działa (3\u00a0ms)"}},
 	} {
-		v := statusOf(t, c.checks, c.answers)
+		v := StatusPage{c.checks, c.answers, someRound()}.page().Data.(statusView)
 		if v.Class != c.class || !strings.Contains(v.Summary+" "+v.Hint, c.banner) {
 			t.Errorf("%s: %q %q, want %q", v.Class, v.Summary, v.Hint, c.banner)
 		}

@@ -106,8 +106,7 @@ func look(t testing.TB, s *Services, user string, size int) string {
 	return "none"
 }
 
-// A picture takes one question about the user, with the token, and one for the picture, without it.
-// After that it is known.
+// A picture takes one question about the user, with the token, and one for the picture, without it. After that it is known.
 func TestAvatarOfThePlatform(t *testing.T) {
 	c := &chat{}
 	s, log := c.serve(t)

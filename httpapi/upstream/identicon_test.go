@@ -24,8 +24,7 @@ func drawn(t testing.TB, id string, size int) ([]byte, *image.Paletted) {
 	return p, img.(*image.Paletted)
 }
 
-// An id looks the same forever. Pixels are compared and not files: another version of Go may
-// compress otherwise.
+// An id looks the same forever. Pixels are compared and not files: another version of Go may compress otherwise.
 func TestGoldenIdenticons(t *testing.T) {
 	for _, id := range []string{"1", "100000000000000001", "99004682649769955462", "aB_-"} {
 		for _, size := range avatarSizes() {

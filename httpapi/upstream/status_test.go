@@ -39,8 +39,7 @@ func answers(status int, header ...string) http.HandlerFunc {
 	}
 }
 
-// A component is ok on any status below 500 and on nothing else. No redirect is followed, and no address
-// is logged.
+// A component is ok on any status below 500 and on nothing else. No redirect is followed, and no address is logged.
 func TestProbes(t *testing.T) {
 	elsewhere := server(t, func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") })
 	gone := httptest.NewServer(nil)
