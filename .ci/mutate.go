@@ -15,7 +15,7 @@ import (
 
 const listFile = ".ci/mutations.txt"
 
-// mutation is a change that breaks the program. At least one of the tests in pkg that run matches must fail.
+// mutation is a change that breaks the program. A test in pkg that run matches must fail.
 type mutation struct {
 	title    string
 	pkg, run string
@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// mutate tries the mutations whose text has one of the words, or all mutations if there are no words.
+// mutate tries the mutations with any of the words in their text, or all mutations if there are no words.
 func mutate(words []string) error {
 	all, err := readMutations(listFile)
 	if err != nil {

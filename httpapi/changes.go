@@ -131,7 +131,7 @@ func loadFeed(x *exchange, q feedQuery) (*readmodel.View, error) {
 		return nil, err
 	}
 
-	// While loadViewAt waited, another stream may have replaced that of the first view.
+	// While loadViewAt waited, another stream may have replaced the first view's stream.
 	return view, checkEpoch(view, q.epoch)
 }
 

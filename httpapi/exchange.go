@@ -65,7 +65,7 @@ func (x *exchange) sendKnown(cache policy, tag string) (sent bool, err error) {
 	kept, isKept := x.api.bodies.GetIfPresent(x.bodyKey())
 	isKept = isKept && kept.tag == tag
 
-	// The ETag of a 304 says, like that of the 200, whether the body is compressed. Without a kept body that is not known yet,
+	// The ETag of a 304 says, as in the 200, whether the body is compressed. Without a kept body that is not known yet,
 	// so the 304 repeats what the client's own tag says.
 	if has, hasZipped := x.clientHas(); has {
 		x.zipped = hasZipped && x.gzip

@@ -46,7 +46,7 @@ func (f failure) withParam(name string) *failure {
 	return &f
 }
 
-// loading returns errLoading with the reason that /readyz shows. An empty reason leaves that of errLoading.
+// loading returns errLoading with the reason that /readyz shows. If reason is empty, the reason of errLoading stays.
 func loading(reason string) error {
 	f := *errLoading
 	f.reason = cmp.Or(reason, f.reason)

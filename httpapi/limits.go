@@ -15,7 +15,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// This file has the bounds of httpapi/CONTRACT.md#overload. A request that exceeds one of them is refused with errBusy.
+// This file has the bounds of httpapi/CONTRACT.md#overload. A request that exceeds any of them is refused with errBusy.
 
 // memory bounds the memory of all answers that are being made or sent. Any goroutine may use it.
 type memory struct {

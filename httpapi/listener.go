@@ -54,7 +54,7 @@ func closeAfterFaultyFraming(next http.Handler) http.Handler {
 
 // LimitConnections returns l with at most so many open connections; further ones wait. Zero means Descriptors().Public. One
 // client address may hold a quarter of the connections: a further one is closed at once, and refused is called. Loopback and
-// private addresses and trusted proxies have no such bound, since many clients may share one of these addresses.
+// private addresses and trusted proxies have no such bound, since many clients may share such an address.
 func LimitConnections(l net.Listener, most int, trusted []netip.Prefix, refused func()) net.Listener {
 	most = cmp.Or(most, Descriptors().Public)
 	sharing := &sharingListener{

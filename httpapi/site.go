@@ -14,7 +14,7 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// This file has the site, pages for people (httpapi/CONTRACT.md#site). Its handlers take the same steps as those of the API.
+// This file has the site, pages for people (httpapi/CONTRACT.md#site). Its handlers take the same steps as the API's.
 // Pages have another media type and a few other headers, and their failures are pages, too.
 
 const (

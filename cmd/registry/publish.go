@@ -216,7 +216,7 @@ func (p *publishing) sendPending(ctx context.Context) error {
 			return nil
 		}
 
-		// The lines before the one that failed have been dealt with.
+		// The lines before the failed line have been dealt with.
 		failed, isMessage := errors.AsType[*publish.MessageError](err)
 		if !isMessage {
 			return stopError(batch[len(batch)-1].place, err)

@@ -168,7 +168,7 @@ func (c *snapshotRestoreCmd) Run(p *process) (err error) {
 		return fmt.Errorf("%w; the data directory is as it was", explainSource(c.Snapshot, err))
 	}
 
-	// Only after a good restore may the old store replace one that an earlier restore has set aside.
+	// Only after a good restore may the old store replace a store that an earlier restore has set aside.
 	if hasOldStore {
 		aside := path + ".replaced"
 		if err := os.Rename(second, aside); err != nil {

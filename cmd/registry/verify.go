@@ -100,7 +100,7 @@ func (c *verifyCmd) compareWithReplay(p *process, js jetstream.JetStream) (h sna
 			cli.Printable(h.Epoch), cli.Printable(replayed.Epoch))
 	}
 
-	// Each state of the stream is taken out of serverStates: what is left at the end is not in the stream.
+	// Each state of the stream is taken out of serverStates: the states that are left at the end are not in the stream.
 	found = map[events.Subject]difference{}
 	err = replay.Each(nil, func(state snapshots.State) error {
 		e, err := events.Decode(state.Line)

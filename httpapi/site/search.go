@@ -115,7 +115,7 @@ func newHit(h readmodel.RankedHit) hit {
 	return found
 }
 
-// markWords cuts a text into spans, and marks those that are matches in the field. Of a text of more than limit code points
+// markWords cuts a text into spans, and marks the matches in the field. Of a text of more than limit code points
 // it takes only the part around the first match.
 func markWords(text string, matches []readmodel.Match, field readmodel.MatchField, limit int) (all []span) {
 	runes := []rune(text)

@@ -41,7 +41,7 @@ func describeVerdict(v *verdict.Verdict) verdictView {
 		return verdictView{Value: v.Value, Class: "none", Title: "Nie ma na żadnej liście", Text: "Nie mamy wpisu o tym ID. To nie znaczy, że można zaufać."}
 	}
 
-	// What remains is verdict.Unchecked, for one of two reasons.
+	// What remains is verdict.Unchecked, for either of two reasons.
 	if v.Reason == verdict.OneDigitOff {
 		return verdictView{Value: v.Value, Class: "none", Title: "Czy na pewno to ID?",
 			Text: "Tego ID nie ma na żadnej liście, ale jest prawie takie samo jak jedno z rejestru: różni się jedną cyfrą. Skopiuj ID jeszcze raz z profilu."}

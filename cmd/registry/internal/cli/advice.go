@@ -25,7 +25,7 @@ func FileError(flag, path string, err error) error {
 	return fmt.Errorf("%s: %s: %w; %s", flag, Printable(path), WithoutPath(err), cmp.Or(Remedy(err), "name another file"))
 }
 
-// WithoutPath returns an error of the system without its path, which may be that of a temporary file.
+// WithoutPath returns an error of the system without its path, which may name a temporary file.
 func WithoutPath(err error) error {
 	if number, ok := errors.AsType[syscall.Errno](err); ok {
 		return number

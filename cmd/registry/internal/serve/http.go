@@ -202,7 +202,7 @@ func serveUntil(stop <-chan struct{}, srv *http.Server, l net.Listener) error {
 	case <-stop:
 	}
 
-	// The listener closes a little before Shutdown. From then on, net/http drops what it reads, so a request on
+	// The listener closes a little before Shutdown. From then on, net/http drops all that it reads, so a request on
 	// a connection that was just accepted would be lost.
 	_ = l.Close() // Shutdown closes the listener again, and reports the error
 	time.Sleep(leaveWithin / 2)
