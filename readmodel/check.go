@@ -12,8 +12,7 @@ import (
 	"example.org/registry/readmodel/lookalike"
 )
 
-// CheckQuery looks up a person or a server on all lists at once. ID takes precedence if it is not
-// empty.
+// CheckQuery looks up a person or a server on all lists at once. Search counts only if ID is empty.
 type CheckQuery struct {
 	ID     string // chat id, exact
 	Search string // a name or chat id, or part of one, as typed
@@ -72,30 +71,34 @@ func withoutHandle(text string) string {
 	bare := strings.TrimPrefix(text, "@")
 	if i := strings.LastIndexByte(bare, '#'); i >= 0 {
 		digits := bare[i+1:]
-		if len(digits) >= 1 && len(digits) <= 4 && strings.Trim(digits, "0123456789") == "" {
+		hasOnlyDigits := strings.Trim(digits, "0123456789") == ""
+		if len(digits) >= 1 && len(digits) <= 4 && hasOnlyDigits {
 			bare = bare[:i]
 		}
 	}
 
-	if bare == text {
+	if bare == text { // nothing was taken off, so the white space stays, too
 		return text
 	}
 	return strings.TrimSpace(bare)
 }
 
-func (v *View) checkText(ctx context.Context, text string) (CheckResult, error) {
+// checkText looks up a text as it is, on all lists.
+func (v *View) checkText(ctx context.Context, text string) (result CheckResult, err error) {
 	needle := fold(text)
-	similarTo := similarQuery{needle, lookalike.KeysOf(text)}
-	var results, similar rowsByList
+	queries := []textQuery{{part: nameText, needle: needle}}
+	rankMatch := func(r *Row) int { return r.matchRank(needle) }
+	similarTo := similarQuery{needle: needle, keys: lookalike.KeysOf(text)}
 
+	var matching, similar rowsByList
 	for i, l := range v.lists {
-		var err error
-		queries := []textQuery{{nameText, needle}}
-		if results[i], err = l.findBest(ctx, queries, func(r *Row) int { return r.matchRank(needle) }); err != nil {
-			return CheckResult{}, err
+		matching[i], err = l.findBest(ctx, queries, rankMatch)
+		if err != nil {
+			return result, err
 		}
-		if similar[i], err = l.findBest(ctx, similarTo.textQueries(i), similarTo.rankName); err != nil {
-			return CheckResult{}, err
+		similar[i], err = l.findBest(ctx, similarTo.textQueries(i), similarTo.rankName)
+		if err != nil {
+			return result, err
 		}
 	}
 
@@ -103,11 +106,11 @@ func (v *View) checkText(ctx context.Context, text string) (CheckResult, error) 
 	trusted := listIndex(events.Legit)
 	imitated := similar[trusted]
 	similar[trusted] = nil
-	return CheckResult{groupRows(results), groupRows(similar), imitated}, nil
+	return CheckResult{Groups: groupRows(matching), Similar: groupRows(similar), Imitates: imitated}, nil
 }
 
-// findBest returns the best rows that match a query: by rank, and newest first within a rank.
-// A rank of noRank is none. Its only error is ctx's.
+// findBest returns the best rows that match a query, at most MaxGroup: by rank, and newest first within a
+// rank. It leaves out the rows whose rank is noRank. Its only error is ctx's.
 func (l *list) findBest(ctx context.Context, queries []textQuery, rank func(*Row) int) ([]*Row, error) {
 	if len(queries) == 0 {
 		return nil, nil
@@ -182,10 +185,10 @@ func keepNewest(rows []*Row, r *Row) []*Row {
 	if found || i == MaxGroup {
 		return rows
 	}
-	return slices.Insert(rows[:min(len(rows), MaxGroup-1)], i, r)
+	return slices.Insert(rows[:min(len(rows), MaxGroup-1)], i, r) // in place of the oldest of MaxGroup
 }
 
-// similarQuery is a check's text, prepared for comparison with names that do not match it literally
+// similarQuery is a check's text, prepared for comparison with names that do not contain the text literally
 // (httpapi/CONTRACT.md#similar, #imitates).
 type similarQuery struct {
 	needle string // folded
@@ -195,19 +198,19 @@ type similarQuery struct {
 // minKeyLen is the minimum number of code points of a key for a similar name.
 const minKeyLen = 3
 
-// textQueries returns the queries for all rows of a list that may be similar or imitated, and a few more.
-// Digits alone are an id, and no name looks like an id.
+// textQueries returns queries that find all rows of a list that may be similar or imitated, and a few more.
 func (q *similarQuery) textQueries(list int) (all []textQuery) {
-	if !strings.ContainsFunc(q.needle, func(r rune) bool { return !unicode.IsDigit(r) }) {
-		return nil
+	isNoDigit := func(r rune) bool { return !unicode.IsDigit(r) }
+	if !strings.ContainsFunc(q.needle, isNoDigit) {
+		return nil // digits alone are an id, and no name looks like an id
 	}
 
 	isTrusted := events.Lists()[list].Trusted()
 	add := func(key string) {
 		if isTrusted && key != "" {
-			all = append(all, textQuery{keyText, "\n" + key + "\n"}) // only equal names are imitated
+			all = append(all, textQuery{part: keyText, needle: "\n" + key + "\n"}) // only equal names are imitated
 		} else if utf8.RuneCountInString(key) >= minKeyLen {
-			all = append(all, textQuery{keyText, key})
+			all = append(all, textQuery{part: keyText, needle: key})
 		}
 	}
 
@@ -225,8 +228,8 @@ const (
 	similarContains
 )
 
-// rankName returns how similar the name of r is: noRank if the name is not similar, or matches literally.
-// An entry of legit is imitated (similarEqual) or not (noRank).
+// rankName returns how similar the name of r is. It is noRank if the name is not similar, or contains the
+// needle literally. An entry of legit is imitated (similarEqual) or not (noRank).
 func (q *similarQuery) rankName(r *Row) int {
 	if r.List().Trusted() {
 		if r.keys.Alike(q.keys) && !strings.Contains(r.folded, q.needle) {
@@ -246,7 +249,7 @@ func (q *similarQuery) rankName(r *Row) int {
 	return rank
 }
 
-// keyRank compares a key of a name with the same key of a search.
+// keyRank returns how similar a name is to a search, by one key of each.
 func keyRank(name, search string) int {
 	n := utf8.RuneCountInString(search)
 	i := strings.Index(name, search)

@@ -5,12 +5,12 @@ import "slices"
 // chunkLen is how many values one change copies: 4 KiB of pointers or numbers.
 const chunkLen = 512
 
-// cowSlice holds one value for each slot. It is copied on write, chunk by chunk, so snapshots never
-// change. The zero value is empty. One goroutine owns a cowSlice; any may read a snapshot.
+// cowSlice holds one value for each slot. It is copied on write, chunk by chunk, so the copies of views never
+// change. The zero value is empty. One goroutine owns a cowSlice; any goroutine may read a view's copy.
 type cowSlice[T any] struct {
 	chunks     []*chunk[T]
-	generation uint64 // a chunk of an older one is shared with a snapshot
-	shared     bool   // the slice of chunks is shared, too
+	generation uint64 // a view may share the chunks of older generations
+	shared     bool   // a view shares the slice chunks itself
 }
 
 type chunk[T any] struct {
@@ -37,7 +37,7 @@ func (s *cowSlice[T]) set(slot uint32, v T) {
 		s.chunks = append(s.chunks, &chunk[T]{generation: s.generation})
 	}
 
-	// A snapshot has the old chunk.
+	// A view may have the chunk of an older generation: change a copy of it.
 	if s.chunks[n].generation != s.generation {
 		own := *s.chunks[n]
 		own.generation = s.generation
@@ -46,8 +46,8 @@ func (s *cowSlice[T]) set(slot uint32, v T) {
 	s.chunks[n].values[slot%chunkLen] = v
 }
 
-// copyForView returns a copy of the values that never changes. s copies the chunks that it changes
-// from then on.
+// copyForView returns a copy that never changes. It shares all chunks with s, which from then on copies a chunk
+// before the first change.
 func (s *cowSlice[T]) copyForView() cowSlice[T] {
 	s.generation++
 	s.shared = true

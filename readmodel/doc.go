@@ -3,9 +3,9 @@
 // behind an atomic pointer, from which handlers answer. Start with Model.Apply, then View.List.
 //
 // A view is one state: everything read from it belongs together, and a query waits for no stream, disk, index
-// or other query. What the registry promises besides is in DESIGN.md, with the tests that prove it.
+// or other query. DESIGN.md has every promise of the registry, with the test that proves it.
 //
 // Files: render.go, record.go, row.go (an event becomes a row); model.go, state.go, orders.go (rows
-// become a state, and link is the one place that adds a row); view.go, list.go, check.go, who.go,
+// become a state; state.link alone adds a row to what is derived from rows); view.go, list.go, check.go, who.go,
 // ranges.go, feed.go, ranking.go (queries); textindex.go, indexer.go, package textblock (text index).
 package readmodel

@@ -9,9 +9,8 @@ import (
 )
 
 // Feed lists every entry and every tombstone by the stream sequence of its last change
-// (httpapi/CONTRACT.md#changes). It is a function of the content. Any model of the same stream has
-// the same feed at the same sequence, so a client can continue with another replica or after a
-// rebuild.
+// (httpapi/CONTRACT.md#changes). Any model of the same stream has the same feed at the same sequence, so a
+// client can continue with another replica or after a rebuild.
 type Feed struct {
 	rows     *btree.Map[uint64, *Row]
 	digest   Digest
@@ -29,8 +28,8 @@ func (f Feed) LastChange() uint64 {
 // from the feed alone.
 func (f Feed) Digest() Digest { return f.digest }
 
-// Tag returns a tag of the feed, 32 hexadecimal digits. It changes with every sequence, since pages name
-// the last one.
+// Tag returns a tag of the feed, 32 hexadecimal digits. The tag changes with every sequence of the view, since
+// the last page names it.
 func (f Feed) Tag() string {
 	kind := fmt.Sprint("changes ", f.rows.Len(), " ", f.sequence, " ", f.LastChange(), " ", f.epoch)
 	return contentTag(kind, f.digest)
@@ -44,12 +43,11 @@ type Change struct {
 	Row      *Row   // as the list shows it; nil if the list does not show the entry
 }
 
-// FeedPage is a part of the feed: the changes after Since, up to Until. The next page begins at
-// Until.
+// FeedPage is a part of the feed: the changes after Since, up to Until. The next page is the one after Until.
 type FeedPage struct {
 	Epoch        string
 	Since, Until uint64
-	UpToDate     bool // no changes follow in the view; Until is its sequence
+	UpToDate     bool // the view has no changes after these, and Until is its sequence
 	Changes      []Change
 }
 
@@ -61,15 +59,15 @@ const (
 	feedRoom = 256
 )
 
-// Page returns at most limit changes after since, as many as fit into size bytes, but at least one.
-// since must not be after the view's sequence.
+// Page returns the first changes after since: at most limit, which is positive, and as many as fit into size
+// bytes, but at least one if there is one. since must not be after the view's sequence.
 func (f Feed) Page(since uint64, limit, size int) FeedPage {
 	p := FeedPage{Epoch: f.epoch, Since: since, Until: f.sequence, UpToDate: true}
-	size -= feedRoom + 6*len(f.epoch) // JSON may escape it
+	left := size - feedRoom - 6*len(f.epoch) // JSON escapes a byte as six at most
 
 	f.rows.Ascend(since+1, func(sequence uint64, r *Row) bool {
-		size -= feedRoom + len(r.feedText())
-		isTooLong := size < 0 && len(p.Changes) > 0 // a page has at least one change
+		left -= feedRoom + len(r.feedText())
+		isTooLong := left < 0 && len(p.Changes) > 0 // a page has at least one change
 		if len(p.Changes) == limit || isTooLong {
 			p.Until = p.Changes[len(p.Changes)-1].Sequence
 			p.UpToDate = false
@@ -94,6 +92,5 @@ func (r *Row) feedText() string {
 	return r.JSON()
 }
 
-// feedDigest returns the hash of a shown row that the feed's digest includes. Clients compute the
-// same.
+// feedDigest returns the part that a shown row has in the feed's digest. Clients compute the same.
 func (r *Row) feedDigest() Digest { return hashNamed(string(r.List()), r.json) }

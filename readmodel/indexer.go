@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// indexer decides when a block of the text index is rebuilt. A goroutine makes the block in 50 ms and
+// indexer decides when a block of the text index is made anew. Its goroutine takes 50 ms to make a block, and
 // puts the block into the newest view, so Apply waits for no block. The goroutine ends when no block is
 // due. Model.writing guards all fields.
 type indexer struct {
-	limit  int           // number of fresh slots that searches may read
-	forget time.Duration // a text that is gone leaves its block about so much later
+	limit  int           // with more fresh slots than this, a block is due
+	forget time.Duration // the longest time between a change and a call of forgetTexts
 
-	running bool            // a goroutine makes blocks
-	tasks   sync.WaitGroup  // that goroutine
+	running bool            // the goroutine makes blocks
+	tasks   sync.WaitGroup  // has the goroutine
 	queue   []blockRef      // blocks that may have a text to forget
-	timer   *time.Timer     // fills queue; nil if no view has been published since
+	timer   *time.Timer     // calls forgetTexts; nil from that call until a view is published
 	ctx     context.Context // ends the goroutine
 	end     context.CancelFunc
 }
@@ -28,7 +28,7 @@ type blockRef struct{ list, block int }
 func newIndexer() indexer {
 	ctx, end := context.WithCancel(context.Background())
 	return indexer{
-		limit:  2048,          // which takes 0.3 ms
+		limit:  2048,          // a search reads so many rows in 0.3 ms
 		forget: 6 * time.Hour, // deploy/erasing.md promises a day
 		ctx:    ctx, end: end,
 	}
@@ -48,8 +48,8 @@ func (m *Model) Close() {
 	x.tasks.Wait()
 }
 
-// startIndexing starts makeBlocks if a block is due, and the timer of forgetTexts, unless they run already.
-// The caller holds m.writing.
+// startIndexing starts the timer of forgetTexts, unless it runs, and makeBlocks, unless it runs or no block is
+// due. The caller holds m.writing.
 func (m *Model) startIndexing() {
 	x := &m.indexer
 	if x.ctx.Err() != nil {
@@ -65,34 +65,34 @@ func (m *Model) startIndexing() {
 	}
 }
 
-// nextBlock returns the block to be made next, or nil if none is due.
+// nextBlock returns the block to be made next, or nil if none is due: the first one with a text to forget,
+// else, if there are too many fresh slots in all, the block with the most of them.
 func (m *Model) nextBlock() *blockRef {
-	// Texts to forget come first.
 	if len(m.indexer.queue) > 0 {
 		return &m.indexer.queue[0]
 	}
 
 	var worst blockRef
-	most := 0
-	fresh := 0
+	mostFresh := 0 // in one block
+	allFresh := 0
 	for list, l := range m.lists {
 		for block := range l.texts.blocks {
 			n := len(l.texts.blocks[block].fresh)
-			fresh += n
-			if n > most {
-				most = n
+			allFresh += n
+			if n > mostFresh {
+				mostFresh = n
 				worst = blockRef{list, block}
 			}
 		}
 	}
 
-	if fresh > m.indexer.limit {
+	if allFresh > m.indexer.limit {
 		return &worst
 	}
 	return nil
 }
 
-// forgetTexts queues every block with a row that is gone. A new block has current rows only.
+// forgetTexts queues every block with a row that its list no longer has, so that it is made of current rows.
 func (m *Model) forgetTexts() {
 	m.writing.Lock()
 	defer m.writing.Unlock()
@@ -124,14 +124,14 @@ func (m *Model) makeBlocks() {
 		begun := time.Now()
 		m.finishBlock(ref, l.newTextBlock(ref.block), l)
 
-		// l is the list as it was before. While a block has no index, searches read all its rows, so no
-		// pause follows the first index of a block.
+		// l still has the block before this one. While a block has no index, searches read all its rows, so
+		// no pause follows the first index of a block.
 		wasFirst := l.texts.blocks[ref.block].index == nil
 		if wasFirst {
 			continue
 		}
 
-		// Take at most a third of a CPU.
+		// The pause is twice as long as the work, which thus takes at most a third of a CPU.
 		select {
 		case <-time.After(2 * time.Since(begun)):
 		case <-m.indexer.ctx.Done():
@@ -139,8 +139,8 @@ func (m *Model) makeBlocks() {
 	}
 }
 
-// beginBlock returns the next block, and the list to make it of. If none is due, the list is nil and
-// the goroutine ends.
+// beginBlock returns the next block, and the list to make it of. The list is nil if the goroutine has to
+// end: no block is due, the model is closed, or EndBulk will start the goroutine again.
 func (m *Model) beginBlock() (ref blockRef, l *list) {
 	m.writing.Lock()
 	defer m.writing.Unlock()
@@ -153,14 +153,14 @@ func (m *Model) beginBlock() (ref blockRef, l *list) {
 	}
 
 	ref = *next
-	if len(x.queue) > 0 {
+	if len(x.queue) > 0 { // next is the first of the queue
 		x.queue = x.queue[1:]
 	}
 	return ref, m.View().lists[ref.list]
 }
 
-// finishBlock replaces a block of the owner's list, and of the same list in a new view, by one made of
-// before. It publishes that view, and wakes nobody in Await, since the sequence is the same.
+// finishBlock replaces a block of the owner's list, and of the same list in a new view, by one that was made
+// of before. It publishes the view, but wakes nobody in Await, since the view has the same sequence.
 func (m *Model) finishBlock(ref blockRef, made textBlock, before *list) {
 	m.writing.Lock()
 	defer m.writing.Unlock()

@@ -41,7 +41,7 @@ const (
 )
 
 // ListQuery asks for a page of one list. The caller has checked the bounds: Skip is not negative,
-// and Limit is at least 1. ID takes precedence over Search if it is not empty.
+// and Limit is at least 1. Search counts only if ID is empty.
 type ListQuery struct {
 	List   events.List
 	Search string // as typed
@@ -53,11 +53,11 @@ type ListQuery struct {
 	Limit  int
 }
 
-// ByViews reports whether the result depends on view totals; its tag then does, too. A new
-// parameter that makes a result depend on them must be named here (TestListTag).
+// ByViews reports whether the result depends on view totals. If it does, so does ListTag. A new field
+// that makes a result depend on view totals must be tested here (TestListTag).
 func (q *ListQuery) ByViews() bool { return q.Sort == Popular || q.Sort == PopularAsc }
 
-// Page is a part of a list with its context. Its rows belong to one view.
+// Page is a part of a list, with the numbers of matching entries. Its rows belong to one view.
 type Page struct {
 	Rows    []*Row
 	Total   int    // matching entries on all pages
@@ -65,21 +65,19 @@ type Page struct {
 	Totals  Totals // matching entries under each status
 }
 
-// Totals is how many entries match under each Status. It ignores the status of the query; legit has none
-// under StatusRisk.
+// Totals has the number of matching entries for each Status, whatever the status of the query. Legit has
+// none for StatusRisk.
 type Totals [StatusRisk + 1]int
 
-// List returns one page of a list. Its only error is ctx's: a search stops when its client has
-// disconnected.
+// List returns one page of a list. Its only error is ctx's, since a search stops when ctx ends.
 func (v *View) List(ctx context.Context, q ListQuery) (p Page, err error) {
 	if q.List.Trusted() {
 		q.Status = StatusVerified // legit shows no others
 	}
 
+	// Find the rows, whether or not they pass the filters.
 	l := v.list(q.List)
-
-	// Find the rows, whatever their filters.
-	var found bitset // nil: all rows
+	var found bitset // nil stands for all rows
 	if q.ID != "" {
 		found = l.newBitset()
 		for r := range v.chats.find(q.ID) {
@@ -88,7 +86,9 @@ func (v *View) List(ctx context.Context, q ListQuery) (p Page, err error) {
 			}
 		}
 	} else if q.Search != "" {
-		if found, err = l.findText(ctx, fold(q.Search)); err != nil {
+		found = l.newBitset()
+		queries := []textQuery{{part: allText, needle: fold(q.Search)}}
+		if err := l.eachMatch(ctx, queries, found.add); err != nil {
 			return p, err
 		}
 	}
@@ -105,9 +105,10 @@ func (v *View) List(ctx context.Context, q ListQuery) (p Page, err error) {
 	return p, nil
 }
 
-// filterCounts counts rows by filterBits: a total under any filter is a sum of some.
+// filterCounts has the number of rows for each value of filterBits.
 type filterCounts [bitShown << 1]int32
 
+// countTotals sums up the counts that pass a filter by proofs, for each status and for StatusAll.
 func (c *filterCounts) countTotals(p Proofs) (t Totals) {
 	for f, n := range c {
 		if n == 0 || !filterBits(f).matchesFilters(StatusAll, p) {
@@ -140,7 +141,7 @@ func (l *list) page(found bitset, total int, q *ListQuery) []*Row {
 		return nil
 	}
 
-	// If the rows that pass are spread evenly, the page ends after so many steps.
+	// A walk takes so many steps if the rows that pass are spread evenly over the order.
 	steps := (q.Skip + n) * l.orders[byTime].Len() / total
 	if found == nil || steps < sortCost*total {
 		return l.orderedPage(found, total, q)
@@ -159,7 +160,7 @@ func (l *list) orderedPage(found bitset, total int, q *ListQuery) []*Row {
 	o, descending := q.Sort.treeOrder()
 	start := 0
 	skip := q.Skip
-	if total == l.orders[o].Len() { // no row is passed over
+	if total == l.orders[o].Len() { // every row passes, so the page starts at position q.Skip
 		start = q.Skip
 		skip = 0
 	}
@@ -169,9 +170,9 @@ func (l *list) orderedPage(found bitset, total int, q *ListQuery) []*Row {
 
 	size := min(q.Limit, total-q.Skip)
 	rows := make([]*Row, 0, size)
-	add := func(it item) bool {
+	add := func(it item) (goOn bool) {
 		isFound := found == nil || found.has(it.slot)
-		if !isFound || !it.class.matchesFilters(q.Status, q.Proofs) {
+		if !isFound || !it.filter.matchesFilters(q.Status, q.Proofs) {
 			return true
 		}
 		if skip > 0 {
@@ -209,8 +210,10 @@ func (l *list) sortedPage(rows []*Row, q *ListQuery) []*Row {
 		return 1
 	})
 
+	start := min(q.Skip, len(items))
+	end := min(q.Skip+q.Limit, len(items))
 	page := make([]*Row, 0, q.Limit)
-	for _, it := range items[min(q.Skip, len(items)):min(q.Skip+q.Limit, len(items))] {
+	for _, it := range items[start:end] {
 		page = append(page, it.row)
 	}
 	return page

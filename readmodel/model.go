@@ -14,23 +14,23 @@ import (
 // Model is the writer's side of the read model: the state that it changes, and the published view. One
 // goroutine at a time owns it and calls its methods; any goroutine may call View, Await and Close.
 type Model struct {
-	// Owned by the applier.
+	// Used by the owner.
 	state
-	lackingSubjects map[events.Subject]struct{}
-	bulk            bool
+	lackingSubjects map[events.Subject]struct{} // what Lacking returns
+	bulk            bool                        // between BeginBulk and EndBulk
 
 	// Shared. The owner and the indexer's goroutine hold writing while they change state or view.
 	writing sync.Mutex
 	indexer indexer
 	view    atomic.Pointer[View]
-	mu      sync.Mutex
-	next    chan struct{} // closed when a view is published; guarded by mu
+	mu      sync.Mutex    // guards next
+	next    chan struct{} // closed when the next view is published
 }
 
 // New makes an empty model. Its view has sequence 0.
 func New() *Model {
 	m := &Model{state: newState(), lackingSubjects: map[events.Subject]struct{}{}, indexer: newIndexer(), next: make(chan struct{})}
-	m.view.Store(&View{})
+	m.view.Store(&View{}) // publishView reads the last view
 	m.publishView()
 	return m
 }
@@ -38,27 +38,23 @@ func New() *Model {
 // View returns the newest published state. It is never nil, and costs one atomic load.
 func (m *Model) View() *View { return m.view.Load() }
 
-// Loss is a record that is not true, since a known state is greater (events/CONTRACT.md#revisions).
+// Loss is a record without effect: a greater state of its subject is known (events/CONTRACT.md#revisions).
 type Loss struct {
 	Record *Record // one of the applied records
 	Known  int64   // revision of the known state
-
-	// Conflict: the known state has the same revision.
+	// Conflict says that the known state has the same revision.
 	Conflict bool
-	// Unheeded: the record is a removal of a subject that is shown, and still is.
+	// Unheeded says that the record is a removal, and that its subject is still shown in a greater revision.
 	Unheeded bool
 }
 
 // Apply updates the state with records, moves the checkpoint, and publishes and returns the next view.
 // The greatest state of a subject wins, whatever the order of the records (events.Compare); lost has
-// the records that did not win. Apply does not change records, so a store may read them at the same
-// time.
+// the records that did not win. Apply only reads records, so a store may read them at the same time.
 //
-// A record of sequence 0 is known from elsewhere: its subject is lacking in the stream until a message
-// with the state comes.
-//
-// The checkpoint never goes back: Apply ignores an older one. In bulk Apply publishes nothing and returns
-// the old view.
+// A record of sequence 0 was not read from the stream: its subject is lacking until a message with the
+// state comes. The checkpoint never goes back: Apply ignores an older one. Between BeginBulk and EndBulk,
+// Apply publishes nothing and returns the old view.
 func (m *Model) Apply(records []Record, checkpoint uint64) (v *View, lost []Loss) {
 	m.writing.Lock()
 	defer m.writing.Unlock()
@@ -67,7 +63,8 @@ func (m *Model) Apply(records []Record, checkpoint uint64) (v *View, lost []Loss
 		r := &records[i]
 		if winner := m.applyRecord(r); winner != nil {
 			lost = append(lost, Loss{
-				Record: r, Known: winner.Revision,
+				Record:   r,
+				Known:    winner.Revision,
 				Conflict: winner.Revision == r.Revision,
 				Unheeded: winner.Revision > r.Revision && winner.shown && r.Removed,
 			})
@@ -89,7 +86,8 @@ func (m *Model) Apply(records []Record, checkpoint uint64) (v *View, lost []Loss
 	return m.publishView(), lost
 }
 
-// Load is Apply in bulk for the records of a store. A sequence after the checkpoint counts as 0.
+// Load applies the records of a store, between BeginBulk and EndBulk. It first sets every sequence after the
+// checkpoint to 0.
 func (m *Model) Load(records []Record, checkpoint uint64) {
 	for i := range records {
 		if records[i].Sequence > checkpoint {
@@ -152,26 +150,24 @@ func (m *Model) Await(ctx context.Context, seq uint64) (*View, error) {
 // Digest returns the digest of everything applied, also in bulk.
 func (m *Model) Digest() Digest { return m.digest }
 
-// Known returns the greatest revision that is known of a subject, or 0. The owner may call it, and
-// other goroutines while nothing is applied.
+// Known returns the greatest revision that is known of a subject, or 0 if none is known. Other goroutines
+// than the owner may call Known only while nothing is applied.
 func (m *Model) Known(k events.Subject) int64 { return m.knownState(k).Revision }
 
-// A model knows more than its stream if the stream was rewound, or lost messages, or if a state came
-// from elsewhere. Such a state has sequence 0, and its subject is lacking.
-
-// Lacking returns the subjects with a known state that the stream may lack, in no particular order. The
-// same goroutines as for Known may call it.
+// Lacking returns the subjects with a known state that the stream may lack, in no particular order: the
+// stream was rewound or lost messages, or the state came from elsewhere. Such a state has sequence 0. The
+// same goroutines as for Known may call Lacking.
 func (m *Model) Lacking() []events.Subject { return slices.Collect(maps.Keys(m.lackingSubjects)) }
 
 func (m *Model) addLacking(k events.Subject) {
-	k.ID = strings.Clone(k.ID) // may be a part of a longer string
+	k.ID = strings.Clone(k.ID) // the id may be a part of a longer string, which would stay in memory
 	m.lackingSubjects[k] = struct{}{}
 }
 
-// Rewind sets the checkpoint back, for a stream that has other messages after the checkpoint than were
+// Rewind sets the checkpoint back, for a stream whose messages after the checkpoint are not those that were
 // read. All states stay. A subject whose state was read after the checkpoint is lacking until a message
-// with the state comes. The feed has no name until NameFeed. Only the owner may call Rewind, and not in
-// bulk.
+// with the state comes. Until NameFeed is called, there is no feed. Only the owner may call Rewind, and not
+// between BeginBulk and EndBulk.
 func (m *Model) Rewind(checkpoint uint64) {
 	m.writing.Lock()
 	defer m.writing.Unlock()
@@ -185,8 +181,8 @@ func (m *Model) Rewind(checkpoint uint64) {
 	m.publishView()
 }
 
-// NameFeed names the feed after the stream that the model's sequences belong to, and publishes it.
-// Without a name there is no feed. Only the owner may call it.
+// NameFeed gives the feed the name of the stream that the model's sequences belong to, and publishes a view.
+// An empty name means that there is no feed. Only the owner may call NameFeed.
 func (m *Model) NameFeed(epoch string) {
 	m.writing.Lock()
 	defer m.writing.Unlock()

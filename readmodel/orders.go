@@ -8,19 +8,19 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// tree holds rows in an order. A copy takes no time: it shares all nodes, and a change copies the nodes
-// that it touches. So the owner's trees change while any number of goroutines read a view's.
+// tree holds rows in an order. A copy takes little time: it shares all nodes, and a change copies the nodes
+// that it touches. So the owner changes its trees while any number of goroutines read those of a view.
 type tree = btree.BTreeG[item]
 
-// item is a row in a tree, sorted by key first. slot and class are copies of the row's slot and filter bits.
+// item is a row in a tree, sorted by key first. slot and filter are copies of the row's.
 type item struct {
-	key   uint64
-	row   *Row
-	slot  uint32
-	class filterBits
+	key    uint64
+	row    *Row
+	slot   uint32
+	filter filterBits
 }
 
-func itemOf(key uint64, r *Row) item { return item{key, r, r.slot, r.filter} }
+func itemOf(key uint64, r *Row) item { return item{key: key, row: r, slot: r.slot, filter: r.filter} }
 
 func newTree(isLess func(a, b item) bool) *tree {
 	return btree.NewBTreeGOptions(isLess, btree.Options{NoLocks: true})
@@ -34,7 +34,7 @@ func isLessByID(a, b item) bool {
 	return a.row.id < b.row.id
 }
 
-// isLessByName orders items of one list by name, which has the key as its first bytes, and entry id.
+// isLessByName orders items of one list by Row.collation, whose first bytes are the key, and entry id.
 func isLessByName(a, b item) bool {
 	if a.key != b.key {
 		return a.key < b.key
@@ -45,8 +45,7 @@ func isLessByName(a, b item) bool {
 	return a.row.id < b.row.id
 }
 
-// order is the criterion by which a tree is sorted. Each order serves two sorts, read from either
-// end.
+// order is what a tree is sorted by. Each order serves two sorts: a page is read from the one end or the other.
 type order uint8
 
 const (
@@ -67,12 +66,12 @@ func (o order) sortKey(r *Row, views int64) uint64 {
 		copy(start[:], r.collation)
 		return binary.BigEndian.Uint64(start[:])
 	default: // byTime
-		return uint64(r.reported) ^ 1<<63 // sorts times before 1970 first
+		return uint64(r.reported) ^ 1<<63 // flips the sign, so that times before 1970 come first
 	}
 }
 
-// rowIndex finds shown rows by hashes. A key has the first bits of a hash, then the list of a row, and
-// then its slot.
+// rowIndex finds shown rows by hashes. A key consists of the first bits of a hash, the list of a row, and the
+// slot of the row.
 type rowIndex struct{ rows *btree.Map[uint64, *Row] }
 
 const (
@@ -91,12 +90,12 @@ func (x rowIndex) add(hash uint64, r *Row)    { x.rows.Set(rowKey(hash, r), r) }
 func (x rowIndex) remove(hash uint64, r *Row) { x.rows.Delete(rowKey(hash, r)) }
 func (x rowIndex) copyForView() rowIndex      { return rowIndex{x.rows.Copy()} }
 
-// find yields the rows that were added with a hash, and may yield others: the caller compares them.
+// find yields the rows that were added with a hash, and may yield others, which the caller must leave out.
 func (x rowIndex) find(hash uint64) iter.Seq[*Row] {
 	return x.withPrefix(hash, 64-slotBits-listBits)
 }
 
-// withPrefix yields the rows with a hash that has the same first bits.
+// withPrefix yields the rows that were added with a hash whose first bits are those of hash.
 func (x rowIndex) withPrefix(hash uint64, bits int) iter.Seq[*Row] {
 	return func(yield func(*Row) bool) {
 		lowBits := 64 - bits // not compared

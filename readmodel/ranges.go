@@ -13,14 +13,14 @@ import (
 )
 
 // Ranges finds shown rows by their chat id, and lists the ids by range (httpapi/CONTRACT.md#ranges). A
-// range is the chat ids that have a hash with the same first twelve bits. A client queries a range to look
-// up an id without revealing it.
+// range has all chat ids whose hashes begin with the same twelve bits. A client asks for a range to look
+// up an id in it without revealing which.
 type Ranges struct {
 	rows  rowIndex // by the hash of the chat id
-	lines int      // of every range
+	lines int      // number of lines of every range
 
 	// Used by the owner only.
-	counts  []int // number of ids of each range
+	counts  []int // number of different ids in each range
 	changed bool  // since lines was set
 }
 
@@ -31,19 +31,19 @@ const (
 	NumRanges = 1 << rangeBits
 
 	rangeBits  = 12
-	rangeShift = 64 - rangeBits
+	rangeShift = 64 - rangeBits // a chatKey shifted right by this is the number of its range
 	// rangeSuffix is the number of hexadecimal digits on a line, after the digits of the range.
 	rangeSuffix = 26
-	minLines    = 32
+	minLines    = 32 // of a range
 )
 
-// hashChatID returns the hash of a chat id in ranges.
+// hashChatID returns the hash of a chat id that decides its range.
 func hashChatID(id string) [sha256.Size]byte {
 	var room [128]byte
 	return sha256.Sum256(append(append(room[:0], RangeVersion+"\n"...), id...))
 }
 
-// chatKey returns the part of the hash by which rows are found.
+// chatKey returns the first eight bytes of the hash of a chat id, by which rows are found.
 func chatKey(id string) uint64 {
 	hash := hashChatID(id)
 	return binary.BigEndian.Uint64(hash[:])
@@ -106,9 +106,12 @@ func rangeLines(most int) int {
 
 // find yields the rows that have exactly this chat id.
 func (x *Ranges) find(id string) iter.Seq[*Row] {
-	matching := x.rows.find(chatKey(id))
 	return func(yield func(*Row) bool) {
-		matching(func(r *Row) bool { return r.chat != id || yield(r) })
+		for r := range x.rows.find(chatKey(id)) {
+			if r.chat == id && !yield(r) {
+				return
+			}
+		}
 	}
 }
 
@@ -121,10 +124,10 @@ func (x *Ranges) Tag(number int) string {
 	return contentTag("range", hashNamed("", string(x.Append(nil, number))))
 }
 
-// Append appends the lines of a range, from 0 to NumRanges-1, in order: one for each shown chat id, and
-// filler lines, so that all ranges are equally long. A line is the suffix of a hash, a colon, the listedAs
-// of the id in two hexadecimal digits, and a line feed. Fillers are hashed without RangeVersion, so no
-// filler matches an id.
+// Append appends the sorted lines of a range, whose number is from 0 to NumRanges-1: one for each shown chat
+// id, and filler lines, so that all ranges are equally long. A line is the suffix of a hash, a colon, the
+// listedAs of the id in two hexadecimal digits, and a line feed. The text that a filler is the hash of does
+// not begin with RangeVersion, so no filler matches an id.
 func (x *Ranges) Append(dst []byte, number int) []byte {
 	listed := map[string]listedAs{}
 	for r := range x.rows.withPrefix(uint64(number)<<rangeShift, rangeBits) {
@@ -138,7 +141,6 @@ func (x *Ranges) Append(dst []byte, number int) []byte {
 		lines = append(lines, fmt.Sprintf("%s:%02x\n", digits[rangeBits/4:][:rangeSuffix], as))
 	}
 
-	// Fillers make all ranges equally long.
 	pad := fmt.Appendf(nil, "%03xpad", number)
 	for i := 0; len(lines) < x.lines; i++ {
 		hash := sha256.Sum256(strconv.AppendInt(pad, int64(i), 10))
@@ -156,9 +158,9 @@ func (x *Ranges) Append(dst []byte, number int) []byte {
 // and for servers, and one for legit.
 type listedAs byte
 
-const _ = uint(4 - events.NumLists) // more lists do not fit into listedAs, nor into listBits
+const _ = uint(4 - events.NumLists) // listedAs and listBits have no room for more than four lists
 
-// listedAs returns the bit that the row, which is shown, adds for its chat id.
+// listedAs returns the bit that a shown row adds for its chat id.
 func (r *Row) listedAs() listedAs {
 	bit := listedAs(1) << (2 * r.list)
 	if !r.Verified() {

@@ -10,7 +10,7 @@ import (
 var ErrNoRanking = errors.New("there is no index of ranked search yet")
 
 // RankedQuery asks for the entries that have every word, in any inflection, best first
-// (httpapi/CONTRACT.md#ranked). The caller has checked the bounds. Package ranked answers it.
+// (httpapi/CONTRACT.md#ranked). Package ranked answers it. The caller has checked the bounds.
 type RankedQuery struct {
 	Words  string      // as typed
 	List   events.List // "": all
@@ -20,15 +20,15 @@ type RankedQuery struct {
 	Limit  int
 }
 
-// RankedPage is a part of the results of a RankedQuery. Its rows belong to one view. The index has counted
-// it, and may lag: a page may have fewer rows than asked for.
+// RankedPage is a part of the results of a RankedQuery. Its rows belong to one view. Its numbers are those of
+// the index, which may lag behind the view, so a page may have fewer rows than asked for.
 type RankedPage struct {
 	Hits        []RankedHit
 	Total       int                  // matching entries on all pages
 	HasMore     bool                 // whether a page follows
 	Facets      [events.NumLists]int // matching entries of each list, ignoring RankedQuery.List
 	Suggestions []string             // other spellings of a word, if nothing is found
-	Sequence    uint64               // that the index covered, or the view's if that is less
+	Sequence    uint64               // that of the index or that of the view, whichever is less
 }
 
 // RankedHit is an entry and the positions of the words in it.

@@ -12,7 +12,7 @@ import (
 	"example.org/registry/events"
 )
 
-// Record is the new rendered state of one subject: the argument of Apply. It never changes.
+// Record is a rendered state of one subject, for Model.Apply.
 type Record struct {
 	Subject  events.Subject
 	Sequence uint64 // stream sequence of the event
@@ -20,7 +20,7 @@ type Record struct {
 	Removed  bool // the state is a removal; its tombstone remains
 
 	views    int64
-	row      *Row // without its slot: Apply copies the row
+	row      *Row // has no slot: Apply gives one to a copy of the row
 	donation *events.Donation
 	digest   Digest // of a view total, without the revision
 	hash     events.Hash
@@ -34,11 +34,11 @@ func (r *Record) stateRank() events.Rank {
 	return events.Rank{Revision: r.Revision, Removal: r.Removed, Hash: r.hash}
 }
 
-// newRow returns a row of its own for a model: the row of an entry, or a tombstone.
+// newRow returns a new row for a model: a copy of the entry's row, or a tombstone.
 func (r *Record) newRow() *Row {
 	if r.Removed {
 		return &Row{
-			id:   strings.Clone(r.Subject.ID), // may be a part of a longer string
+			id:   strings.Clone(r.Subject.ID), // it may be a part of a longer string
 			list: uint8(listIndex(r.Subject.List)), revision: r.Revision, hash: r.hash, removed: true,
 		}
 	}
@@ -47,7 +47,7 @@ func (r *Record) newRow() *Row {
 	return &row
 }
 
-// listIndex returns the position of l in events.Lists. Only these lists reach the model.
+// listIndex returns the position of l in events.Lists. It panics for any other list, which no record has.
 func listIndex(l events.List) int {
 	i, ok := l.Index()
 	if !ok {
@@ -56,9 +56,9 @@ func listIndex(l events.List) int {
 	return i
 }
 
-// Digest identifies a content. It is the sum, modulo 2^128, of a hash for each subject that has a
-// state. It does not depend on the order of events, on rendering or on sequences. So two models of
-// the same content have the same digest, however they were built.
+// Digest identifies a content: it is the sum, modulo 2^128, of a hash for each subject that has a state.
+// It depends neither on the order of events nor on rendering or sequences. So two models with the same
+// states have the same digest, however they were built.
 type Digest struct{ high, low uint64 }
 
 // StateDigest returns the digest of d.
@@ -85,7 +85,7 @@ func (d *Digest) sub(o Digest) {
 	d.high -= o.high + borrow
 }
 
-// contentDigest returns the digest of canonical data without its revision, which is its last member.
+// contentDigest returns the digest of an entry's canonical JSON without its last member, the revision.
 func contentDigest(k events.Subject, canonical []byte) Digest {
 	return hashNamed(k.String(), string(canonical[:bytes.LastIndexByte(canonical, ',')]))
 }
@@ -98,7 +98,7 @@ func viewsDigest(k events.Subject, views int64) Digest {
 // hashNamed hashes a name, a line feed (which no name has), and a content. The hash is cryptographic, so
 // that no author of an entry can choose its digest.
 func hashNamed(name, content string) Digest {
-	var room [2048]byte
+	var room [2048]byte // on the stack, so a text that fits takes no allocation
 	sum := sha256.Sum256(append(append(append(room[:0], name...), '\n'), content...))
 	return newDigest(events.Hash(sum[:len(events.Hash{})]))
 }

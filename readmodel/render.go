@@ -20,7 +20,7 @@ import (
 type Renderer struct {
 	reasons *reason.Renderer
 	polish  *collate.Collator // ignores case
-	key     collate.Buffer
+	key     collate.Buffer    // reused by each renderEntry, like json
 	json    []byte
 }
 
@@ -57,9 +57,9 @@ func (r *Renderer) renderEntry(e *events.Entry) *Row {
 	chat := fold(e.ChatID)
 
 	r.key.Reset()
-	collation := r.polish.KeyFromString(&r.key, norm.NFC.String(e.Name)) // canonically equal names tie
+	collation := r.polish.KeyFromString(&r.key, norm.NFC.String(e.Name)) // NFC, so that canonically equal names have one key
 	r.json = appendPublic(r.json[:0], e, html)
-	keys := lookalike.KeysOf(strings.Clone(e.Name)) // they may be the name, which may be a part of a message
+	keys := lookalike.KeysOf(strings.Clone(e.Name)) // a key may be the name itself, and that a part of a message
 
 	row := &Row{
 		json: string(r.json), collation: string(collation), text: name + "\n" + chat + "\n" + fold(reason.Text(html)),
@@ -72,7 +72,7 @@ func (r *Renderer) renderEntry(e *events.Entry) *Row {
 	row.folded = row.text[:len(name)]
 	row.names = row.text[:len(name)+1+len(chat)]
 
-	// Most chat ids and keys equal folded texts: share their memory.
+	// Most chat ids and keys equal another text: where they do, assign that text, so that both share its memory.
 	row.chat = row.foldedChat()
 	if row.chat != e.ChatID {
 		row.chat = strings.Clone(e.ChatID)

@@ -17,13 +17,13 @@ import (
 // Row is one entry, encoded once per change. It never changes; any goroutine may read it.
 type Row struct {
 	json      string // as lists and checks show it
-	id, chat  string // chat: the chat id
-	collation string
+	id, chat  string // the entry id and the chat id
+	collation string // what the order by name compares
 	// text is folded name, chat id and reason, with a newline between two. No folded text has a newline,
 	// so no match reaches from one folded text into the next.
 	text   string
-	names  string         // of text: name and chat id, the only texts that a check reads
-	folded string         // of text: the name
+	names  string         // the part of text with name and chat id, which a check reads
+	folded string         // the part of text with the name
 	keys   lookalike.Keys // of the name
 
 	reported int64  // Unix nanoseconds: the key of the orders by time
@@ -31,8 +31,8 @@ type Row struct {
 	revision int64
 	digest   Digest // without the revision
 	hash     events.Hash
-	slot     uint32 // of a shown row: a small number of its list, given by the model
-	list     uint8
+	slot     uint32 // of a shown row: its number in the list (list.rows), which the model chooses
+	list     uint8  // position in events.Lists
 	filter   filterBits
 	removed  bool // a tombstone: only id, list, revision and hash are set
 }
@@ -118,8 +118,8 @@ type PublicEntry struct {
 	PrivateProofs bool `json:"-"`
 }
 
-// Public parses the row's JSON, for pages that show its parts. It takes microseconds. For
-// the raw JSON, call JSON. Public panics if the JSON is not one that appendPublic has made.
+// Public parses the row's JSON, for pages that show its parts. Parsing takes microseconds. Public panics if
+// appendPublic has not made the JSON.
 func (r *Row) Public() PublicEntry {
 	p := PublicEntry{PrivateProofs: r.filter&bitPrivate != 0}
 	if err := json.Unmarshal([]byte(r.JSON()), &p); err != nil {
@@ -132,7 +132,7 @@ func (r *Row) Public() PublicEntry {
 const jsonStart = `{"_id":"`
 
 // appendPublic appends the seven members of an entry's public JSON, in the order of
-// httpapi/CONTRACT.md#lists.
+// httpapi/CONTRACT.md#lists. An entry id needs no escaping (events.IsID).
 func appendPublic(b []byte, e *events.Entry, descHTML string) []byte {
 	b = append(append(append(b, jsonStart...), e.EntryID...), `","name":`...)
 	b = appendString(b, e.Name)
@@ -151,14 +151,13 @@ func appendPublic(b []byte, e *events.Entry, descHTML string) []byte {
 	return append(b, '}')
 }
 
-// appendString appends s as a JSON string. Its only error would be invalid UTF-8, which no event
-// has.
+// appendString appends s as a JSON string. AppendQuote fails only on invalid UTF-8, which no event has.
 func appendString(b []byte, s string) []byte {
 	b, _ = jsontext.AppendQuote(b, s)
 	return b
 }
 
-// filterBits has the properties of an entry that the filters of a list test. The zero value is no entry.
+// filterBits has the properties of an entry that the filters of a list test. Zero means that there is no entry.
 type filterBits uint8
 
 const (
@@ -187,8 +186,9 @@ func filterOf(e *events.Entry) (f filterBits) {
 // matchesFilters reports whether an entry with these bits is shown and passes the filters.
 func (f filterBits) matchesFilters(s Status, p Proofs) bool {
 	isVerified := f&bitVerified != 0
-	hasOtherStatus := s == StatusVerified && !isVerified || s == StatusRisk && isVerified
-	if f&bitShown == 0 || hasOtherStatus {
+	lacksVerification := s == StatusVerified && !isVerified
+	lacksRisk := s == StatusRisk && isVerified
+	if f&bitShown == 0 || lacksVerification || lacksRisk {
 		return false
 	}
 

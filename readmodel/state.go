@@ -9,9 +9,10 @@ import (
 )
 
 // state is the registry at one sequence: the content of a view, and the part of a model that its owner
-// changes. A copy takes no time: it shares nodes and chunks with the original, which copies what it changes.
+// changes. copyForView takes little time: the copy shares the nodes of trees and the chunks of slices with the
+// original, which copies a node or a chunk before it changes it.
 type state struct {
-	lists     [events.NumLists]*list
+	lists     [events.NumLists]*list // in the order of events.Lists
 	donations *btree.Map[string, donation]
 	chats     Ranges                   // shown rows by their chat id
 	names     names                    // shown rows by their names
@@ -33,15 +34,15 @@ type list struct {
 	entries    *btree.Map[string, entry]
 	tombstones int // number of removed entries
 
-	// The others are of shown rows. A row has a slot, a small number.
+	// The next fields are of the shown rows. Each has a slot: a small number that no other one has.
 	orders  [numOrders]*tree
 	counts  filterCounts
-	rows    cowSlice[*Row]       // by slot, as the next two
-	filters cowSlice[filterBits] // zero of a free slot
+	rows    cowSlice[*Row]       // by slot, like filters and views
+	filters cowSlice[filterBits] // zero in a free slot
 	views   cowSlice[int64]
 	texts   textBlocks
 
-	shownDigest, viewsDigest Digest // without revisions
+	shownDigest, viewsDigest Digest // of the shown rows and of all view totals, without revisions
 	tag, popularTag          string
 
 	// Used by the owner only.
@@ -49,7 +50,7 @@ type list struct {
 	changed bool // since the last publish
 }
 
-// entry is the knowledge of an entry id of a list. It never changes.
+// entry is what is known of an entry id of a list. An entry never changes: another one replaces it.
 type entry struct {
 	row      *Row   // the latest state; a removal is a row that is not shown; nil if only a total is known
 	sequence uint64 // of the last message with the state; 0 if the stream is not known to hold it
@@ -57,7 +58,7 @@ type entry struct {
 }
 
 // total is a view total with its revision, and the sequence of the last message with it. The zero
-// value stands for none; clients see 0.
+// value means that no total is known; clients then see 0 views.
 type total struct {
 	views, revision int64
 	sequence        uint64
@@ -65,7 +66,7 @@ type total struct {
 
 // donation is the state of a donation, or its removal.
 type donation struct {
-	state    *events.Donation // nil of a removed one
+	state    *events.Donation // nil if the donation was removed
 	rank     events.Rank
 	sequence uint64
 }
@@ -85,18 +86,18 @@ func newState() state {
 
 func (s *state) list(l events.List) *list { return s.lists[listIndex(l)] }
 
-// known is the known state of a subject, as far as others are compared with it. The zero value stands
-// for none: revisions start at 1.
+// known has the parts of a subject's known state that matter when another state comes. The zero value means
+// that no state is known, since revisions start at 1.
 type known struct {
 	events.Rank
-	sequence uint64 // as entry.sequence
+	sequence uint64 // of the last message with the state, as entry.sequence
 	shown    bool   // lists, checks or the donation's page show the subject
 }
 
 func (s *state) knownState(k events.Subject) known {
 	if k.Kind == events.KindDonation {
 		d, _ := s.donations.Get(k.ID)
-		return known{d.rank, d.sequence, d.state != nil}
+		return known{Rank: d.rank, sequence: d.sequence, shown: d.state != nil}
 	}
 
 	e, _ := s.list(k.List).entries.Get(k.ID)
@@ -104,31 +105,31 @@ func (s *state) knownState(k events.Subject) known {
 		if e.row == nil {
 			return known{}
 		}
-		return known{e.row.stateRank(), e.sequence, e.row.isShown()}
+		return known{Rank: e.row.stateRank(), sequence: e.sequence, shown: e.row.isShown()}
 	}
 	if e.total.revision == 0 {
 		return known{}
 	}
 	data := events.Views{List: k.List, EntryID: k.ID, Revision: e.total.revision, Views: e.total.views}
-	return known{events.RankOf(data), e.total.sequence, true}
+	return known{Rank: events.RankOf(data), sequence: e.total.sequence, shown: true}
 }
 
-// applyRecord makes r the state of its subject. If the known state wins against r, it returns that and
-// changes nothing.
+// applyRecord makes r the state of its subject. If the known state is greater than r, applyRecord changes
+// nothing and returns the known state.
 func (s *state) applyRecord(r *Record) (winner *known) {
 	current := s.knownState(r.Subject)
 	order := r.stateRank().Compare(current.Rank)
 	if order < 0 {
 		return &current
 	}
-	if order == 0 { // a repetition
+	if order == 0 { // r repeats the known state, perhaps in a later message
 		if r.Sequence > current.sequence {
 			s.setSequence(r.Subject, r.Sequence)
 		}
 		return nil
 	}
 
-	// A state is one subject's part of the digest.
+	// The digest is a sum with a part for each subject: replace the part of this subject.
 	if current.Revision > 0 {
 		s.digest.sub(newDigest(current.Hash))
 	} else {
@@ -142,7 +143,7 @@ func (s *state) applyRecord(r *Record) (winner *known) {
 	case events.KindViews:
 		s.setTotal(r)
 	default:
-		s.donations.Set(strings.Clone(r.Subject.ID), donation{r.donation, r.stateRank(), r.Sequence})
+		s.donations.Set(strings.Clone(r.Subject.ID), donation{state: r.donation, rank: r.stateRank(), sequence: r.Sequence})
 	}
 	return nil
 }
@@ -173,14 +174,14 @@ func (s *state) link(l *list, e entry) {
 		return
 	}
 
-	// By slot, for searches.
+	// Give the row a slot, by which searches read it.
 	r.slot = l.slots.take()
 	l.rows.set(r.slot, r)
 	l.filters.set(r.slot, r.filter)
 	l.views.set(r.slot, e.total.views)
 	l.texts.addFresh(r.slot)
 
-	// In every order, counted and digested.
+	// Add the row to every order, to the counts and to the digests.
 	for o, t := range l.orders {
 		t.Set(itemOf(order(o).sortKey(r, e.total.views), r))
 	}
@@ -188,7 +189,7 @@ func (s *state) link(l *list, e entry) {
 	l.shownDigest.Add(r.digest)
 	s.feedDigest.Add(r.feedDigest())
 
-	// By names and chat id.
+	// Let queries find the row by its names and its chat id.
 	s.names.add(r)
 	s.chats.add(r)
 }
@@ -232,9 +233,9 @@ func (s *state) setTotal(r *Record) {
 	l := s.list(k.List)
 	e, _ := l.entries.Get(k.ID)
 	old := e.total
-	e.total = total{r.views, r.Revision, r.Sequence}
+	e.total = total{views: r.views, revision: r.Revision, sequence: r.Sequence}
 
-	// The tags of lists by views depend on every total, also of an entry that is not shown.
+	// The tag of a list by views depends on every total, also on that of an entry that is not shown.
 	l.changed = true
 	if old.revision > 0 {
 		l.viewsDigest.sub(viewsDigest(k, old.views))
@@ -249,7 +250,7 @@ func (s *state) setTotal(r *Record) {
 	l.putEntry(k.ID, e)
 }
 
-// putEntry stores the knowledge of an entry id, which may be a part of a larger string.
+// putEntry stores e. id may be a part of a longer string, which the key of the map must not keep in memory.
 func (l *list) putEntry(id string, e entry) {
 	if e.row != nil {
 		id = e.row.id
@@ -284,7 +285,7 @@ func (s *state) setSequence(k events.Subject, sequence uint64) {
 	l.putEntry(k.ID, e)
 }
 
-// subjectsAfter returns the subjects whose state has its last message after a sequence.
+// subjectsAfter returns the subjects whose last message with the known state came after a sequence.
 func (s *state) subjectsAfter(sequence uint64) (all []events.Subject) {
 	for i, name := range events.Lists() {
 		s.lists[i].entries.Scan(func(id string, e entry) bool {
@@ -307,7 +308,7 @@ func (s *state) subjectsAfter(sequence uint64) (all []events.Subject) {
 	return all
 }
 
-// copyForView returns a copy for a view. last is the view before: it has the lists that have not changed since.
+// copyForView returns a copy for a view. A list that has not changed is taken from last, the view before.
 func (s *state) copyForView(last *state) state {
 	copied := *s
 	var shown [events.NumLists]Digest
@@ -346,9 +347,9 @@ func (l *list) copyForView(name string) *list {
 	return &copied
 }
 
-// slotNumbers allocates the lowest free numbers.
+// slotNumbers gives out small numbers: the one that was given back last, else the lowest that was never used.
 type slotNumbers struct {
-	free []uint32 // released numbers
+	free []uint32 // numbers that were given back
 	next uint32   // the lowest number never used
 }
 

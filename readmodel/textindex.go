@@ -9,13 +9,13 @@ import (
 	"example.org/registry/readmodel/textblock"
 )
 
-// The text index of a list is a part of its view: a block for every 16,384 slots. A block has an index of
-// the rows that were in its slots, and the fresh slots, which have got a row since. A search reads the rows
-// in fresh slots themselves, and takes a row from the index only if the list still has it. So a search never
-// misses a change, and needs no index. A goroutine of the model makes a new index where many slots are fresh
-// (indexer.go).
+// Every view has a text index of each list: a block for every 16,384 slots. A block has an index of the rows
+// that were in its slots when the index was made. Slots that have got a row since then are fresh. A search
+// reads the texts of rows in fresh slots, and takes a row from the index only if the list still has the row.
+// So a search misses no change, even where there is no index yet. A goroutine of the model makes a new index
+// for a block with many fresh slots (indexer.go).
 
-// textQuery asks for the rows that have a text which contains a needle.
+// textQuery asks for the rows of which a part of the text contains a needle.
 type textQuery struct {
 	part   textPart
 	needle string // not empty
@@ -27,7 +27,7 @@ type textPart uint8
 const (
 	allText  textPart = iota // folded name, chat id and reason
 	nameText                 // folded name and chat id
-	keyText                  // a look-alike key, with a line feed around it
+	keyText                  // either look-alike key, with a line feed before and after it
 )
 
 // matchesRow reports whether the row's text contains the needle.
@@ -42,16 +42,8 @@ func (q *textQuery) matchesRow(r *Row) bool {
 	}
 }
 
-// findText returns the slots of all rows whose text contains the needle, and no other slots. The only
-// error is ctx's. Results are not cached: a search takes milliseconds, and response bodies are cached.
-func (l *list) findText(ctx context.Context, needle string) (bitset, error) {
-	found := l.newBitset()
-	query := []textQuery{{allText, needle}}
-	err := l.eachMatch(ctx, query, found.add)
-	return found, err
-}
-
-// eachMatch calls f with the slots of exactly the rows that match a query. The only error is ctx's.
+// eachMatch calls f with the slots of exactly the rows that match any of the queries. The only error is ctx's.
+// The slots are not cached: a search takes milliseconds, and response bodies are cached.
 func (l *list) eachMatch(ctx context.Context, queries []textQuery, f func(slot uint32)) error {
 	for n := range l.texts.blocks {
 		if ctx.Err() != nil {
@@ -65,6 +57,7 @@ func (l *list) eachMatch(ctx context.Context, queries []textQuery, f func(slot u
 			}
 		}
 
+		// The list may have lost a row that is in the index.
 		first := n * l.texts.size
 		b.findIndexed(queries).Each(func(i int) {
 			slot := uint32(first + i)
@@ -76,7 +69,7 @@ func (l *list) eachMatch(ctx context.Context, queries []textQuery, f func(slot u
 	return nil
 }
 
-// matchesAny reports whether there is a row, and it matches a query.
+// matchesAny reports whether r is not nil and matches any of the queries.
 func matchesAny(queries []textQuery, r *Row) bool {
 	return r != nil && slices.ContainsFunc(queries, func(q textQuery) bool { return q.matchesRow(r) })
 }
@@ -93,7 +86,7 @@ func (b bitset) has(slot uint32) bool { return b[slot/64]>>(slot%64)&1 != 0 }
 // each calls f with the slots in ascending order.
 func (b bitset) each(f func(slot uint32)) {
 	for i, word := range b {
-		for ; word != 0; word &= word - 1 {
+		for ; word != 0; word &= word - 1 { // which clears the lowest bit
 			f(uint32(i*64 + bits.TrailingZeros64(word)))
 		}
 	}
@@ -105,11 +98,11 @@ type textBlocks struct {
 	size   int // slots of a block
 }
 
-// textBlock is for some consecutive slots. Views share the slices.
+// textBlock is for some consecutive slots. The copies that views have share its slices.
 type textBlock struct {
 	index *textblock.Block // nil if there is none yet
-	rows  []*Row           // that the index was made of, by slot; nil where there was none
-	fresh []uint32         // slots; the owner appends to it
+	rows  []*Row           // of which the index was made, from the first slot on; nil where a slot had none
+	fresh []uint32         // slots that have got a row since; only the owner appends
 }
 
 func newTextBlocks() textBlocks { return textBlocks{size: textblock.Len} }
@@ -146,8 +139,8 @@ func (l *list) newTextBlock(n int) textBlock {
 	return textBlock{index: textblock.New(texts), rows: rows}
 }
 
-// replaceBlock replaces block n by one that newTextBlock has made of the rows of before. Slots with other
-// rows stay fresh.
+// replaceBlock replaces block n by one that newTextBlock has made of before, an earlier copy of the list. A
+// fresh slot stays fresh if it had another row in that copy.
 func (l *list) replaceBlock(n int, made textBlock, before *list) {
 	for _, slot := range l.texts.blocks[n].fresh {
 		if l.rows.get(slot) != before.rows.get(slot) {
@@ -157,7 +150,7 @@ func (l *list) replaceBlock(n int, made textBlock, before *list) {
 	l.texts.blocks[n] = made
 }
 
-// findIndexed returns the slots of the block that had a row which matches a query.
+// findIndexed returns the positions in b.rows of the rows that match any of the queries.
 func (b *textBlock) findIndexed(queries []textQuery) *textblock.Rows {
 	found := &textblock.Rows{}
 	if b.index == nil {

@@ -12,11 +12,11 @@ import (
 // at any time, and everything read from one View belongs together. List, Check and Who answer from it.
 type View struct{ state }
 
-// Sequence returns the checkpoint of the view.
+// Sequence returns the view's checkpoint: every message of the stream up to it has been handled.
 func (v *View) Sequence() uint64 { return v.sequence }
 
-// Epoch names the feed: it is the name of the stream that the view's sequences belong to. It is empty
-// while there is no feed.
+// Epoch returns the name of the feed, which is that of the stream that the view's sequences belong to. The
+// name is empty while there is no feed (Model.NameFeed).
 func (v *View) Epoch() string { return v.epoch }
 
 // Digest identifies the content of the view.
@@ -36,7 +36,7 @@ func (v *View) Total() (n int) {
 }
 
 // NumSubjects returns how many subjects have a state: entries and donations, removed ones included,
-// and view totals. The stream has a message for each.
+// and view totals. The stream has a message for each of them, except for those that Lacking counts.
 func (v *View) NumSubjects() int { return v.subjects }
 
 // Lacking returns how many subjects have a state that the stream is not known to hold.
@@ -61,9 +61,9 @@ func (v *View) Entry(l events.List, id string) *Row {
 	return nil
 }
 
-// ListTag returns a tag of the content that the response to q depends on, 32 hexadecimal digits. It
-// is equal wherever that content is equal (httpapi/CONTRACT.md#caching). Of q it depends only on
-// the list and on ByViews.
+// ListTag returns a tag of the content that the response to q depends on, 32 hexadecimal digits. The tag
+// is equal wherever that content is equal (httpapi/CONTRACT.md#caching). Each list has two tags; q.ByViews
+// chooses one.
 func (v *View) ListTag(q *ListQuery) string {
 	if q.ByViews() {
 		return v.list(q.List).popularTag
@@ -75,17 +75,19 @@ func (v *View) ListTag(q *ListQuery) string {
 func (v *View) CheckTag() string { return v.checkTag }
 
 // Feed returns the changes of all entries.
-func (v *View) Feed() Feed { return Feed{v.feed, v.feedDigest, v.epoch, v.sequence} }
+func (v *View) Feed() Feed {
+	return Feed{rows: v.feed, digest: v.feedDigest, epoch: v.epoch, sequence: v.sequence}
+}
 
 // Ranges returns the shown chat ids in their ranges.
 func (v *View) Ranges() *Ranges { return &v.chats }
 
-// AnswerVersion is the version of all that a response depends on besides the content: the rendering of
-// entries, the envelope, which entries are found and their order. Tags depend on it, so that no client
-// keeps a response of an older program. TestAnswerVersion of httpapi fails if it has to be raised.
+// AnswerVersion is the version of all that a response depends on besides the content: how entries are
+// rendered, the JSON around them, which entries are found, and in which order. Every tag includes it, so no
+// client keeps a response of an older program. TestAnswerVersion of httpapi fails if it has to be raised.
 const AnswerVersion = 4
 
-// contentTag hashes the inputs of a response: its kind and the content.
+// contentTag returns a tag for a response of a kind that depends on the content with these digests.
 func contentTag(kind string, digests ...Digest) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s\n%v", AnswerVersion, kind, digests))
 	return hex.EncodeToString(sum[:16])

@@ -10,16 +10,16 @@ import (
 	"example.org/registry/readmodel/lookalike"
 )
 
-// Question is the list of all lookups of a person check. The members of an [Answer] correspond to its
-// members, one by one.
+// Question has all lookups of a person check. A field of an [Answer] has an element for each element of the
+// field of the same name.
 type Question struct {
 	IDs      []string         // chat ids, exact
-	Numbers  []string         // entry ids, or numbers of reports in any case
+	Numbers  []string         // entry ids, or numbers of reports in capital or small letters
 	Literals []string         // names, as [lookalike.Literal] returns them
 	Cores    []lookalike.Keys // names that a person could take for one another, as [lookalike.Core] returns them
 }
 
-// Answer has the entries for each part of a [Question]: of each list the newest verified and the newest
+// Answer has the entries for each element of a [Question]: of each list the newest verified and the newest
 // unverified ones, at most MaxGroup of each. A flood of unconfirmed reports therefore cannot hide a
 // confirmed one.
 type Answer struct {
@@ -28,9 +28,9 @@ type Answer struct {
 	MoreLiterals, MoreCores bool
 }
 
-// The bounds of the rows of one question, which keep it below milliseconds.
+// The bounds of the rows that are read for the literals of a question, and again for its cores.
 const (
-	maxNamesakes    = 1000 // of one name
+	maxNamesakes    = 1000 // of one hash of a name
 	maxAllNamesakes = 3000 // of all names
 )
 
@@ -44,7 +44,7 @@ func (v *View) Who(ctx context.Context, q *Question) (a Answer, err error) {
 		a.IDs = append(a.IDs, found.allRows())
 	}
 
-	// A number is of an entry, or of a report.
+	// A number is an entry id or the number of a report.
 	for _, number := range q.Numbers {
 		var found []*Row
 		for _, l := range events.Lists() {
@@ -55,7 +55,7 @@ func (v *View) Who(ctx context.Context, q *Question) (a Answer, err error) {
 		a.Numbers = append(a.Numbers, v.names.appendReports(found, number))
 	}
 
-	// Names, within bounds: very many entries may have one.
+	// Very many entries may have the same name, so read only a bounded number of rows.
 	literals := namesakes{names: &v.names, left: maxAllNamesakes}
 	for _, literal := range q.Literals {
 		var found people
@@ -80,8 +80,8 @@ func (v *View) Who(ctx context.Context, q *Question) (a Answer, err error) {
 	return a, ctx.Err()
 }
 
-// names finds shown rows by the hash of their literal name, of the cores of their name, and of the number
-// of their report.
+// names finds shown rows by hashes: of the literal name, of each core of the name, and of the number of the
+// report.
 type names struct {
 	alike, literal, report maphash.Seed // random, so that no publisher can choose names that collide
 	rows                   rowIndex
@@ -103,7 +103,8 @@ func (x *names) remove(r *Row) {
 	}
 }
 
-// hashesOf returns the hashes under which r is found. Some may be there twice.
+// hashesOf returns the hashes under which r is found, some perhaps twice. The only core of a name without
+// decoration is its joined keys.
 func (x *names) hashesOf(r *Row) (all []uint64) {
 	name := r.Name()
 	all = append(make([]uint64, 0, 8), x.hashReport(r.ReportID()), x.hashLiteral(lookalike.Literal(name)))
@@ -123,8 +124,8 @@ func (x *names) hashesOf(r *Row) (all []uint64) {
 	return slices.Compact(all) // the two keys of most cores are equal
 }
 
-// isDecoration reports whether r, in a name or a folded name, may make a core of the name differ from its
-// joined keys.
+// isDecoration reports whether a core of a name may differ from the joined keys because the name, or the
+// folded name, contains r.
 func isDecoration(r rune) bool {
 	return r != ' ' && (!lookalike.IsWordly(r) || lookalike.IsInvisible(r))
 }
@@ -135,7 +136,7 @@ func (x *names) hashReport(number string) uint64 {
 	return maphash.String(x.report, strings.ToLower(number))
 }
 
-// appendReports appends the rows with this report number in any case, up to MaxGroup rows.
+// appendReports appends the rows with this report number, in capital or small letters, until found has MaxGroup.
 func (x *names) appendReports(found []*Row, number string) []*Row {
 	for r := range x.rows.find(x.hashReport(number)) {
 		if strings.EqualFold(r.ReportID(), number) && !slices.Contains(found, r) {
@@ -152,11 +153,11 @@ func (x *names) appendReports(found []*Row, number string) []*Row {
 // namesakes reads the rows of several names within bounds.
 type namesakes struct {
 	names *names
-	left  int  // number of rows that may be read
+	left  int  // number of rows that may still be read
 	more  bool // a name has more rows than were read
 }
 
-// readRows calls f with the rows that have a hash.
+// readRows calls f with the rows that may have a hash, within the bounds.
 func (n *namesakes) readRows(hash uint64, f func(*Row)) {
 	limit := min(n.left, maxNamesakes)
 	for r := range n.names.rows.find(hash) {
@@ -171,7 +172,7 @@ func (n *namesakes) readRows(hash uint64, f func(*Row)) {
 	}
 }
 
-// readAlike returns the entries that have a name with the same core.
+// readAlike returns the entries with a core of their name that looks like core. It compares, as hashes may collide.
 func (n *namesakes) readAlike(core lookalike.Keys) []*Row {
 	var found people
 	add := func(r *Row) {
@@ -189,7 +190,7 @@ func (n *namesakes) readAlike(core lookalike.Keys) []*Row {
 	return found.allRows()
 }
 
-// people holds the entries found, by list and verification, at most MaxGroup of each.
+// people holds the newest entries of each list, first the verified and then the others, at most MaxGroup of each.
 type people [events.NumLists][2][]*Row
 
 func (p *people) add(r *Row) {

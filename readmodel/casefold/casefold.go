@@ -12,29 +12,29 @@ import (
 
 // String returns the full case folding of s, which must be valid UTF-8. Any goroutine may call it.
 func String(s string) string {
-	isSimple := true
+	isFolded := true // each character so far is in the table, or has no case
 	folded := strings.Map(func(r rune) rune {
 		if int(r) < len(latin) && latin[r] > 0 {
 			return latin[r]
 		}
 
-		isSimple = isSimple && isCaseless(r)
+		isFolded = isFolded && isCaseless(r)
 		return r
 	}, s)
-	if isSimple {
+	if isFolded {
 		return folded
 	}
 	return foldAny(s)
 }
 
-// foldAny folds any text. It takes five times as long as latin.
+// foldAny folds any text. It takes five times as long as the table latin.
 func foldAny(s string) string {
 	folded := cases.Fold().String(s) // a Caser may keep state, so each call has its own
 	return strings.Map(cherokeeCapital, folded)
 }
 
-// latin has the folding of each character up to Latin Extended-A, of which most texts consist. It has 0 for
-// the few that become two characters.
+// latin has the folding of each character up to Latin Extended-A; most texts have no others. For the few
+// characters that become two, latin has 0.
 var latin = func() (table [0x180]rune) {
 	for r := range rune(len(table)) {
 		if folded := []rune(foldAny(string(r))); len(folded) == 1 {

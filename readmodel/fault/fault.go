@@ -8,13 +8,14 @@ import (
 	"runtime/debug"
 )
 
-// Err is matched by the errors of panics and faults.
+// Err is the error that errors.Is finds in the error of a panic or fault.
 var Err = errors.New("fault")
 
 // Catch runs f and returns its error. A panic or fault becomes an error that names it and matches
 // Err. Catch does not see faults of other goroutines.
 func Catch(f func() error) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	before := debug.SetPanicOnFault(true)
+	defer debug.SetPanicOnFault(before)
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("%w: %v", Err, v)

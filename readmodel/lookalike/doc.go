@@ -5,9 +5,9 @@
 // replaces characters by their prototypes; fold case; drop marks. There are two
 // keys, because case folding and shapes disagree: a capital I looks like an l and folds to an i.
 // Shape folds after the skeleton, so paypaI becomes paypal. Folded folds before it, so ILONA
-// becomes ilona. Keys are not idempotent: M is m in the key Shape, and m looks like rn.
+// becomes ilona. The key of a key may be another one: Shape makes m of M, and rn of m.
 //
-// Names are stored and looked up in forms that are made by the same function, so they always meet:
+// The same function makes a form for storing a name and for looking it up, so that both are equal:
 //
 //	form            function   made of            used for
 //	folded          (fold)     NFKC, case, space  lists and checks: substrings
@@ -16,7 +16,7 @@
 //	joined keys     Joined     the keys           the person check: warning
 //	core            Core       undecorated, keys  the person check: warning
 //
-// confusables.txt of UTS #39 is of Unicode 15.0.0, the version of the standard library and x/text under
+// confusables.txt of UTS #39 is of Unicode 15.0.0, as are the standard library and x/text under
 // Go 1.26 (a test compares them). The libraries with such a table that we found are of older versions,
 // or hold only a part.
 //

@@ -11,8 +11,7 @@ import (
 	"example.org/registry/readmodel/casefold"
 )
 
-// Keys are the two look-alike keys of a text; either may be empty. Only keys of the same kind are
-// comparable.
+// Keys are the two look-alike keys of a text; either may be empty. Compare only keys of the same kind.
 type Keys struct {
 	// Shape keeps the letters' shapes: case is folded after the skeleton is taken, so that I looks
 	// like l, and not like i.
@@ -62,9 +61,10 @@ func anyKeysOf(visible string) Keys {
 func (k Keys) Joined() Keys { return Keys{Shape: joinKey(k.Shape), Folded: joinKey(k.Folded)} }
 
 // joinKey returns a key without separators: only letters, numbers and marks. Small capitals, which
-// confusables.txt lacks, become letters. A key with nothing else loses only its white space.
+// confusables.txt lacks, become letters. A key that has only separators loses just its white space.
 func joinKey(key string) string {
-	if !strings.ContainsFunc(key, func(r rune) bool { return r >= utf8.RuneSelf || !IsWordly(r) }) {
+	mayChange := func(r rune) bool { return r >= utf8.RuneSelf || !IsWordly(r) }
+	if !strings.ContainsFunc(key, mayChange) {
 		return key
 	}
 
@@ -77,7 +77,8 @@ func joinKey(key string) string {
 
 // Alike reports whether two names look the same: whether they share a key of one kind.
 func (k Keys) Alike(other Keys) bool {
-	return k.Shape != "" && k.Shape == other.Shape || k.Folded != "" && k.Folded == other.Folded
+	shareShape := k.Shape != "" && k.Shape == other.Shape
+	return shareShape || k.Folded != "" && k.Folded == other.Folded
 }
 
 // Visible returns s, which is valid UTF-8, in NFKC and without invisible characters.
@@ -94,18 +95,17 @@ func Visible(s string) string {
 // replaced by its prototype.
 func skeletonOf(s string) string {
 	s = norm.NFD.String(s)
-	all := prototypes()
+	prototypeOf := prototypes()
 
 	var b strings.Builder
 	b.Grow(len(s) + 8)
 	for _, r := range s {
-		if p, ok := all[r]; ok {
+		if p, ok := prototypeOf[r]; ok {
 			b.WriteString(p)
 		} else {
 			b.WriteRune(r)
 		}
 	}
-
 	return norm.NFD.String(b.String())
 }
 
@@ -120,16 +120,17 @@ func DropMarks(s string) string {
 		}
 
 		if i := strings.IndexRune(stroked, r); i >= 0 {
-			return rune(unstroked[utf8.RuneCountInString(stroked[:i])])
+			letter := utf8.RuneCountInString(stroked[:i])
+			return rune(unstroked[letter])
 		}
 		return r
 	}, norm.NFD.String(s))
 }
 
-// The letters with a stroke, bar or diagonal stroke in Latin-1 and Latin Extended-A to -C, which have no
-// decomposition, and their base letters. confusables.txt maps most of them to a letter and an overlaid
-// mark, but has some in one case only, and folding after the skeleton restores the other. Letters with
-// hooks, tails and curls are other letters, and stay.
+// The letters with a stroke, bar or diagonal stroke in Latin-1 and Latin Extended-A to -C, and their base
+// letters in the same order. Unicode does not decompose them. confusables.txt maps most of them to a letter
+// and an overlaid mark, but some only in one case: folding the other case after the skeleton makes a letter
+// with a stroke again. Letters with hooks, tails and curls are other letters, and stay.
 const (
 	stroked   = "ⱥƀȼđɇǥħɨɉłƚⱡøᵽɍŧⱦʉɏƶ"
 	unstroked = "abcdeghijllloprttuyz"

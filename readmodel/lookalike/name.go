@@ -13,15 +13,15 @@ import (
 	"example.org/registry/readmodel/casefold"
 )
 
-// Literal returns the form in which two names are one: NFC, full case folding, one space for each run
-// of white space and none at the ends. Nothing else is taken off a name.
+// Literal returns a name in NFC and in full case folding, with one space for each run of white space and none
+// at the ends. Names that are equal in this form count as the same name.
 func Literal(name string) string {
 	return strings.Join(strings.Fields(casefold.String(norm.NFC.String(name))), " ")
 }
 
 // Core returns the joined keys of a name without its decoration. It removes everything but letters,
 // numbers and marks first, and then takes the skeleton, which would make letters of some symbols. A
-// name that is only decoration keeps it, without white space. The core of a text is made of the cores of its
+// name that is only decoration keeps all but its white space. The core of a text is made of the cores of its
 // words, one after the other.
 func Core(name string) Keys {
 	name = Visible(name)
@@ -48,7 +48,7 @@ func Cores(name string) []Keys {
 	return all
 }
 
-// Unescaped returns a text with its entities and percent escapes decoded, as programs write them.
+// Unescaped returns a text with its HTML entities and the percent escapes of its URLs decoded.
 func Unescaped(s string) string {
 	s = html.UnescapeString(s)
 	if plain, err := url.PathUnescape(s); err == nil && utf8.ValidString(plain) {
@@ -75,8 +75,8 @@ func IsWordly(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r)
 }
 
-// smallCapitals replaces the small capitals that a key may hold by their letters. As the skeleton of m,
-// ʍ is rn.
+// smallCapitals replaces the small capitals that a key may hold by their letters. ʍ becomes rn, since the
+// skeleton of m is rn.
 var smallCapitals = sync.OnceValue(func() *strings.Replacer {
 	return strings.NewReplacer("ᴀ", "a", "ʙ", "b", "ᴅ", "d", "ᴇ", "e", "ꜰ", "f", "ɢ", "g", "ʜ", "h", "ᴊ", "j", "ĸ", "k", "ʟ", "l",
 		"ʍ", "rn", "ɴ", "n", "ᴘ", "p", "ꞯ", "q", "ʀ", "r", "ᴛ", "t")
@@ -94,15 +94,13 @@ func Hidden(s string) bool {
 		}
 
 		isSelector := r == '\ufe0e' || r == '\ufe0f'
-		if isSelector && (isPictorial(before) || strings.ContainsRune("0123456789#*", before)) {
-			continue // before stays the symbol, since a joiner may come next
+		isOfSymbol := isSelector && (isPictorial(before) || strings.ContainsRune("0123456789#*", before))
+		isFlagTag := r >= 0xe0020 && r <= 0xe007f && before == blackFlag // England, Scotland, Wales
+		if isOfSymbol || isFlagTag {
+			continue // before stays the symbol or flag, since a joiner or another tag may come next
 		}
 
 		isJoiner := r == '\u200d' && isPictorial(before) && isPictorial(after)
-		isFlagTag := r >= 0xe0020 && r <= 0xe007f && before == blackFlag // England, Scotland, Wales
-		if isFlagTag {
-			continue // before stays the flag, since another tag may come next
-		}
 		if IsInvisible(r) && !isJoiner {
 			return true
 		}

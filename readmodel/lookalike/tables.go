@@ -11,8 +11,7 @@ import (
 //go:embed unicode/confusables.txt
 var confusables string
 
-// prototypes returns the prototype of each code point that looks like another. It is read once, when the
-// first key is made, in 3 ms.
+// prototypes returns the prototype of each code point that looks like another. The first call takes 3 ms.
 var prototypes = sync.OnceValue(func() map[rune]string { return parseConfusables(confusables) })
 
 // parseConfusables reads lines such as "0430 ;	0061 ;	MA	# …": source, prototype, and class.
@@ -41,8 +40,14 @@ func parseRunes(hex string) (runes []rune) {
 }
 
 // IsInvisible reports whether r has the property Default_Ignorable_Code_Point, and so is displayed as
-// nothing. DerivedCoreProperties.txt derives it so.
+// nothing. DerivedCoreProperties.txt derives the property in the same way.
 func IsInvisible(r rune) bool {
-	return r >= 0xad && unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Cf, unicode.Variation_Selector) &&
-		!unicode.Is(unicode.Prepended_Concatenation_Mark, r) && (r < 0xFFF9 || r > 0xFFFB) && (r < 0x13430 || r > 0x13440)
+	if r < 0xad { // the first invisible character
+		return false
+	}
+
+	isAnnotation := r >= 0xfff9 && r <= 0xfffb
+	isHieroglyphFormat := r >= 0x13430 && r <= 0x13440
+	mayBe := unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Cf, unicode.Variation_Selector)
+	return mayBe && !isAnnotation && !isHieroglyphFormat && !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 }

@@ -6,13 +6,12 @@
 // sequence of the feed that it has reached, so a restart goes on from there, and any lag is safe:
 // a search takes every entry from the current view, and omits entries that no longer match.
 //
-// The index is a cache, and nothing in it is repaired. After an error, or if the last process did
-// not close it, or if it is of another feed or format, it is removed and rebuilt. Until then there is
-// no ranked search, and nothing else suffers.
+// The index is a cache, and nothing in it is repaired. It is removed and rebuilt after an error, if the last
+// process did not close it, or if it is of another feed or format. Until it is rebuilt there is no ranked
+// search; everything else works.
 //
-// bleve retains the words of a deleted document until it merges the document's segment, which may
-// be never. So an index in which something was deleted is rebuilt, beside the old one, when it is a
-// day old.
+// bleve retains the words of a deleted document until it merges the document's segment, which may never
+// happen. So if something was deleted from an index, another one is made beside it and replaces it within a day.
 //
 // Files: engine.go follows a model, index.go is bleve's index and its documents, search.go asks it,
 // suggest.go finds other spellings.

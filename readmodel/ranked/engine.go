@@ -23,13 +23,12 @@ type Engine struct {
 	// Dir is the directory of the index.
 	Dir string
 	// EraseAfter is the age at which an index with words of deleted documents is rebuilt. Zero means
-	// 20 hours: the words are gone within a day.
+	// 20 hours, so that the words are gone within a day.
 	EraseAfter time.Duration
-	// Logger gets a line when the index is complete and one when it has failed. If nil, nothing is
-	// logged.
+	// Logger, if not nil, gets a line when the index is complete, and one when it has failed.
 	Logger *slog.Logger
 
-	gather time.Duration // between two batches; zero means a constant
+	gather time.Duration // between two batches; zero means the constant gather
 
 	stemmer *terms.Stemmer        // set by Run before there is an index
 	index   atomic.Pointer[index] // the index that searches ask; nil while there is none
@@ -40,9 +39,9 @@ const (
 	eraseAfter = 20 * time.Hour
 	// gather is how long changes gather before they are indexed together, as one segment.
 	gather = 400 * time.Millisecond
-	// burst is how many sequences a model gains during gather while it is being filled.
+	// burst is a number of sequences: a model that gains as many during gather is being filled.
 	burst = 1000
-	// maxGathers bounds how long the index waits for the end of a burst, in times of gather: a minute.
+	// maxGathers is how often the index waits for gather at most, until a burst ends: a minute in all.
 	maxGathers = 150
 	// pollEvery is the longest time between two looks at the model and at the age of the index.
 	pollEvery = time.Second
@@ -86,7 +85,7 @@ func (e *Engine) runOnce(ctx context.Context, m *readmodel.Model) (err error) {
 		return err
 	}
 
-	// After an error the mark stays: the next run then makes a new index.
+	// After an error the file of markOpen stays, so the next run makes a new index.
 	defer func() {
 		e.index.Store(nil)
 		if x != nil {
@@ -108,9 +107,9 @@ func (e *Engine) runOnce(ctx context.Context, m *readmodel.Model) (err error) {
 	}
 }
 
-// markOpen makes the file that exists while the index is open. If the last process died, its file is
-// there, and the index is removed instead of opened: bleve may fault in a goroutine of its own over a
-// damaged one, and that ends the process.
+// markOpen makes the file that exists while the index is open. If the last process died, its file still
+// exists, and markOpen removes the index: with a damaged index bleve may fault in a goroutine of its own,
+// which ends the process.
 func (e *Engine) markOpen() error {
 	if _, err := os.Stat(e.markFile()); err == nil {
 		if err := os.RemoveAll(e.indexDir()); err != nil {
@@ -124,8 +123,8 @@ func (e *Engine) markOpen() error {
 	return os.WriteFile(e.markFile(), nil, 0o600)
 }
 
-// updateIndex brings x, or a new index if x is nil, up to the model, and waits for the next change. It
-// returns the index to go on with.
+// updateIndex adds the changes of the model to x, or to a new index if x is nil, and waits for the next
+// change. It returns the index to go on with.
 func (e *Engine) updateIndex(ctx context.Context, m *readmodel.Model, x *index) (_ *index, err error) {
 	v := m.View()
 	defer func() {
@@ -138,7 +137,7 @@ func (e *Engine) updateIndex(ctx context.Context, m *readmodel.Model, x *index) 
 		return x, nil // the stream is being read again
 	}
 
-	// Follow the feed.
+	// Add what the feed has since the last time.
 	began := time.Now()
 	if x == nil {
 		if x, err = createIndex(e.indexDir(), v.Epoch()); err != nil {
@@ -155,7 +154,7 @@ func (e *Engine) updateIndex(ctx context.Context, m *readmodel.Model, x *index) 
 		e.logger().Info("the index of ranked search is complete", "sequence", x.since.Load(), "took", time.Since(began).Round(time.Millisecond).String())
 	}
 
-	// Forget the words of deleted documents: make an index beside this one, and go on with it.
+	// To forget the words of deleted documents, make an index beside this one, and go on with the new one.
 	if !x.deleted || time.Since(x.made) < cmp.Or(e.EraseAfter, eraseAfter) {
 		return x, nil
 	}
@@ -171,15 +170,15 @@ func (e *Engine) updateIndex(ctx context.Context, m *readmodel.Model, x *index) 
 	return fresh, errors.Join(x.Close(), os.RemoveAll(x.dir))
 }
 
-// awaitChange waits for a view after v, or for a while.
+// awaitChange waits for a view after v, but at most for pollEvery.
 func awaitChange(ctx context.Context, m *readmodel.Model, v *readmodel.View) {
 	ctx, cancel := context.WithTimeout(ctx, pollEvery)
 	defer cancel()
-	_, _ = m.Await(ctx, v.Sequence()+1) // the error is ctx's
+	_, _ = m.Await(ctx, v.Sequence()+1) // the only error is that the time is over
 }
 
-// awaitEndOfBurst lets changes gather, and waits while very many arrive: indexing costs more than all
-// else that an import does, so the import goes first.
+// awaitEndOfBurst lets changes gather, and waits on while very many arrive. Then a model is being filled, and
+// indexing costs more than all its other work, so the index comes last.
 func (e *Engine) awaitEndOfBurst(ctx context.Context, m *readmodel.Model) {
 	for range maxGathers {
 		before := m.View().Sequence()
@@ -190,7 +189,7 @@ func (e *Engine) awaitEndOfBurst(ctx context.Context, m *readmodel.Model) {
 	}
 }
 
-// indexDir returns the directory of the indexes. It can be removed, even if Dir is a mounted disk.
+// indexDir returns the directory of the indexes. Unlike Dir, which may be a mounted disk, it can be removed.
 func (e *Engine) indexDir() string { return filepath.Join(e.Dir, "current") }
 
 // markFile returns the name of the file that exists while the index is open.

@@ -23,8 +23,8 @@ import (
 	"example.org/registry/readmodel/terms"
 )
 
-// format is the version of all that decides about documents: their fields, the analysis and its
-// tables, and the rendering of reasons. An index of another format is rebuilt.
+// format is the version of all that documents depend on: their fields, package terms with its tables, and
+// the rendering of reasons. An index of another format is rebuilt.
 const format = 8
 
 // document is an entry as bleve indexes it. Texts are terms, separated by spaces.
@@ -40,7 +40,7 @@ type document struct {
 	Proofs string
 }
 
-// statusKeywords and proofsKeywords are the keywords of the documents that pass a filter.
+// statusKeywords and proofsKeywords have the keyword of each filter, which the documents that pass it have.
 var (
 	statusKeywords = [...]string{readmodel.StatusAll: "", readmodel.StatusVerified: "verified", readmodel.StatusRisk: "risk"}
 	proofsKeywords = [...]string{readmodel.ProofsAll: "", readmodel.ProofsWith: "with", readmodel.ProofsPrivate: "private"}
@@ -50,8 +50,8 @@ var (
 func newMapping() (mapping.IndexMapping, error) {
 	m := bleve.NewIndexMapping()
 	m.ScoringModel = "bm25"
-	const analyzer = "terms"
-	if err := m.AddCustomAnalyzer(analyzer, map[string]any{"type": custom.Name, "tokenizer": whitespace.Name}); err != nil {
+	const termAnalyzer = "terms"
+	if err := m.AddCustomAnalyzer(termAnalyzer, map[string]any{"type": custom.Name, "tokenizer": whitespace.Name}); err != nil {
 		return nil, err
 	}
 
@@ -68,9 +68,9 @@ func newMapping() (mapping.IndexMapping, error) {
 
 	entry := bleve.NewDocumentStaticMapping()
 	for _, name := range []string{"Name", "ID", "Reason"} {
-		entry.AddFieldMappingsAt(name, newField(analyzer, true))
+		entry.AddFieldMappingsAt(name, newField(termAnalyzer, true))
 	}
-	entry.AddFieldMappingsAt("Words", newField(analyzer, false))
+	entry.AddFieldMappingsAt("Words", newField(termAnalyzer, false))
 	for _, name := range []string{"List", "Status", "Proofs"} {
 		entry.AddFieldMappingsAt(name, newField(keyword.Name, false))
 	}
@@ -90,7 +90,7 @@ func newDocument(analyzer *terms.Analyzer, r *readmodel.Row) document {
 		return strings.Join(found, " ")
 	}
 
-	// Verified entries have words to suggest. Take them before the chat id, which is no word, is analyzed.
+	// Words of verified entries may be suggested. Join them before analyze adds the chat id, which is no word.
 	name, reason := r.Text()
 	d := document{List: string(r.List()), Name: analyze(name), Reason: analyze(reason)}
 	if r.Verified() {
@@ -98,7 +98,7 @@ func newDocument(analyzer *terms.Analyzer, r *readmodel.Row) document {
 	}
 	d.ID = analyze(r.ChatID())
 
-	// Every row passes the first filter, which has no keyword; the last one that it passes gives the keyword.
+	// Every row passes the first filter, which has no keyword. The last filter that a row passes gives it one.
 	for status, keyword := range statusKeywords {
 		if r.Passes(readmodel.Status(status), readmodel.ProofsAll) {
 			d.Status = keyword
@@ -112,16 +112,15 @@ func newDocument(analyzer *terms.Analyzer, r *readmodel.Row) document {
 	return d
 }
 
-// index is an open index of bleve. One goroutine makes and closes it and calls followFeed; any may
-// search it.
+// index is an open index of bleve. Any goroutine may search it; only that of Engine.Run changes and closes it.
 type index struct {
 	bleve.Index
 	dir   string
-	made  time.Time // its directory's name
+	made  time.Time // the name of dir
 	epoch string    // of the feed
 	since atomic.Uint64
 
-	deleted bool // whether it may hold words that no entry has any more
+	deleted bool // the index may hold words that no entry has any more
 }
 
 // state is stored in the index with every batch.
@@ -136,7 +135,7 @@ var (
 	errStale = errors.New("it is of another stream or format")
 )
 
-// boltSettings bounds how long another process may hold an index's lock.
+// boltSettings bounds how long opening an index waits until another process unlocks it.
 func boltSettings() map[string]any { return map[string]any{"bolt_timeout": "2s"} }
 
 // createIndex makes an empty index in dir, for the feed of an epoch.
@@ -155,8 +154,8 @@ func createIndex(dir, epoch string) (*index, error) {
 	return &index{Index: opened, dir: path, made: now, epoch: epoch}, nil
 }
 
-// openIndex opens the oldest index in dir, and removes others: a newer one was not complete. It
-// returns nil if there is none.
+// openIndex opens the oldest index in dir, or returns nil if there is none. It removes the others, which are not
+// complete: updateIndex removes an index once a newer one is complete.
 func openIndex(dir string) (*index, error) {
 	files, err := os.ReadDir(dir)
 	if err != nil || len(files) == 0 {
@@ -173,10 +172,12 @@ func openIndex(dir string) (*index, error) {
 		return nil, errStale
 	}
 
-	x := &index{dir: filepath.Join(dir, files[0].Name()), made: time.Unix(0, nanoseconds), deleted: true}
-	if x.Index, err = bleve.OpenUsing(x.dir, boltSettings()); err != nil {
+	path := filepath.Join(dir, files[0].Name())
+	opened, err := bleve.OpenUsing(path, boltSettings())
+	if err != nil {
 		return nil, err
 	}
+	x := &index{Index: opened, dir: path, made: time.Unix(0, nanoseconds), deleted: true} // deleted is not stored: assume it
 	if err := x.restoreState(); err != nil {
 		return nil, errors.Join(err, x.Close())
 	}
@@ -204,7 +205,7 @@ const (
 	batchBytes   = 8 << 20
 )
 
-// followFeed indexes the changes in the feed of v since the last time.
+// followFeed indexes the changes in the feed of v after x.since.
 func (x *index) followFeed(ctx context.Context, analyzer *terms.Analyzer, v *readmodel.View) error {
 	if v.Epoch() != x.epoch || v.Sequence() < x.since.Load() {
 		return errStale
@@ -256,8 +257,8 @@ func (x *index) indexPage(analyzer *terms.Analyzer, page *readmodel.FeedPage) er
 		return fmt.Errorf("batch: %w", err)
 	}
 
-	// If the index has grown by less than was added, documents were replaced or deleted: bleve retains
-	// the words of the old ones.
+	// If the index has grown by fewer documents than were added, some were replaced or deleted, and bleve
+	// retains their words.
 	after, err := x.DocCount()
 	x.deleted = x.deleted || after < before+added
 	return err

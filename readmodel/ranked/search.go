@@ -24,7 +24,7 @@ type search struct {
 	view     *readmodel.View
 	query    *readmodel.RankedQuery
 	analyzer *terms.Analyzer
-	words    []terms.Token // of the query, distinct
+	words    []terms.Token // what queryWords returns
 }
 
 // Search returns a page of the entries of v that have every word of q. The error is ctx's or
@@ -47,13 +47,13 @@ func (e *Engine) Search(ctx context.Context, v *readmodel.View, q readmodel.Rank
 	}
 
 	if errors.Is(err, bleve.ErrorIndexClosed) && e.index.Load() != x {
-		return e.Search(ctx, v, q) // another one has replaced it
+		return e.Search(ctx, v, q) // updateIndex has closed x and has another index
 	}
 	e.logger().Error("ranked search failed", "error", err)
 	return page, readmodel.ErrNoRanking
 }
 
-// queryWords returns the first distinct words of a query.
+// queryWords returns the first words of a query, each once, and at most maxWords.
 func queryWords(analyzer *terms.Analyzer, text string) (words []terms.Token) {
 	for _, t := range analyzer.Tokens(nil, text) {
 		isRepeated := slices.ContainsFunc(words, func(w terms.Token) bool { return w.Folded == t.Folded })
@@ -90,7 +90,8 @@ func (s *search) findPage() (page readmodel.RankedPage, err error) {
 	}
 
 	// Take the entries from the view, where they may have changed.
-	request := bleve.NewSearchRequestOptions(bleve.NewConjunctionQuery(append(s.filtersOf(s.query.List), matching)...), s.query.Limit, s.query.Skip, false)
+	all := bleve.NewConjunctionQuery(append(s.filtersOf(s.query.List), matching)...)
+	request := bleve.NewSearchRequestOptions(all, s.query.Limit, s.query.Skip, false)
 	found, err := s.index.SearchInContext(s.ctx, request)
 	if err != nil {
 		return page, err
@@ -119,8 +120,8 @@ func (s *search) hasAllWords() query.Query {
 	return all
 }
 
-// hasWord returns the query for documents that have a word, in any of its meanings. A name says more
-// about an entry than its reason does, and a chat id identifies it.
+// hasWord returns the query for documents that have any term of a word. A name has more weight than a reason,
+// since it says more about an entry, and a chat id has most, since it identifies the entry.
 func hasWord(word *terms.Token) query.Query {
 	in := func(field string, weight float64) query.Query {
 		any := bleve.NewDisjunctionQuery()
@@ -141,7 +142,7 @@ func hasTerm(field, term string, weight float64) query.Query {
 }
 
 // filtersOf returns the queries for the documents of a list, or of all lists if l is empty, that pass the
-// filters of the search. The queries have no weight, so the order of the results ignores them.
+// filters of the search. The weight of the queries is 0, so they do not change the order of the results.
 func (s *search) filtersOf(l events.List) (filters []query.Query) {
 	add := func(field, keyword string) {
 		if keyword != "" {
@@ -165,8 +166,8 @@ func (s *search) countDocuments(all []query.Query) (int, error) {
 	return int(found.Total), nil
 }
 
-// matchRow returns the places of the words in the current text of a row, and whether the row still
-// matches the query: the index may lag.
+// matchRow returns the places of the words in the current text of a row. ok is false if the row does not match
+// the query any more, since the index may lag.
 func (s *search) matchRow(r *readmodel.Row) (matches []readmodel.Match, ok bool) {
 	if !r.Passes(s.query.Status, s.query.Proofs) {
 		return nil, false
@@ -174,7 +175,7 @@ func (s *search) matchRow(r *readmodel.Row) (matches []readmodel.Match, ok bool)
 
 	has := make([]bool, len(s.words))
 	find := func(field readmodel.MatchField, text string) {
-		// The parts of a token come after the token and lie within it. If it is marked, they are not.
+		// The parts of a token come after the token and lie within it. If the token is a match, skip its parts.
 		endOfLast := 0
 		for _, t := range s.analyzer.Tokens(nil, text) {
 			isMatch := false
@@ -192,7 +193,7 @@ func (s *search) matchRow(r *readmodel.Row) (matches []readmodel.Match, ok bool)
 		}
 	}
 
-	// The chat id counts as well, and is shown apart.
+	// Words may be in the chat id, too, but no MatchField stands for it.
 	name, reason := r.Text()
 	find(readmodel.InName, name)
 	find(readmodel.InReason, reason)

@@ -21,8 +21,8 @@ const (
 	maxRead = 20
 )
 
-// suggestWords returns suggestions for the words of the query that no entry has: words of verified
-// entries, one edit away.
+// suggestWords returns suggestions for those words of the query that no document has: words of verified
+// entries that are one edit away.
 func (s *search) suggestWords() (suggestions []string, err error) {
 	for i := range s.words {
 		word := &s.words[i]
@@ -38,7 +38,8 @@ func (s *search) suggestWords() (suggestions []string, err error) {
 			continue
 		}
 
-		if suggestions, err = s.appendNear(suggestions, word); err != nil {
+		suggestions, err = s.appendNear(suggestions, word)
+		if err != nil {
 			return nil, err
 		}
 	}

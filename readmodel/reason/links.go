@@ -18,10 +18,10 @@ import (
 	"example.org/registry/readmodel/lookalike"
 )
 
-// rel is the rel of every link: nobody gains by a link in a reason, and no page learns who reads it.
+// rel is the attribute rel of every link: nobody gains by a link, and its page does not learn where a reader was.
 const rel = "nofollow noopener noreferrer"
 
-// addresses parses http and https addresses without markup.
+// addresses is a parser of http and https addresses that have no markup around them.
 type addresses struct{}
 
 // Trigger implements parser.InlineParser.
@@ -35,7 +35,7 @@ func (addresses) Parse(parent ast.Node, block text.Reader, _ parser.Context) ast
 		return nil
 	}
 
-	// A letter or digit stands after the slashes, and none before the scheme.
+	// An address has a letter or digit after its slashes, and none before its scheme.
 	written := before.Segment.Value(block.Source())
 	scheme := schemeAtEnd(written)
 	beforeScheme, _ := utf8.DecodeLastRune(written[:len(written)-len(scheme)])
@@ -44,7 +44,7 @@ func (addresses) Parse(parent ast.Node, block text.Reader, _ parser.Context) ast
 		return nil
 	}
 
-	// Take the scheme from the text before.
+	// Move the scheme from the text before into the address.
 	start := segment.Start - len(scheme)
 	before.Segment.Stop = start
 	if before.Segment.IsEmpty() {
@@ -72,6 +72,7 @@ const (
 	trailers = ".,:;!?'*_~"
 )
 
+// reference matches a character reference.
 const reference = `&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{0,31});`
 
 var (
@@ -90,12 +91,11 @@ func lengthOfAddress(line []byte) (length int) {
 			size = len(ref)
 		}
 
-		// Some characters end every address.
 		if unicode.IsSpace(r) || strings.ContainsRune(enders, r) {
 			break
 		}
 
-		// So does a closing bracket that the address has not opened.
+		// A closing bracket that the address has not opened ends it, too.
 		if i := strings.IndexRune("([{", r); i >= 0 {
 			opened = append(opened, rune(")]}"[i]))
 		} else if strings.ContainsRune(")]}", r) {
@@ -114,8 +114,8 @@ func lengthOfAddress(line []byte) (length int) {
 	return length
 }
 
-// renderLink writes the text of a link or an image, and then its address in parentheses. The address
-// alone is a link, unless the text is the address.
+// renderLink writes the text of a link or an image, and then its address in parentheses. Only the address
+// becomes a link. If the text is the address, the address is written once.
 func renderLink(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	var target []byte
 	switch n := node.(type) {
@@ -129,7 +129,6 @@ func renderLink(w util.BufWriter, source []byte, node ast.Node, entering bool) (
 		return ast.WalkContinue, nil
 	}
 
-	// The text may be the address itself.
 	if textOf(source, node) == address {
 		if entering {
 			writeAddress(w, address)
@@ -137,7 +136,7 @@ func renderLink(w util.BufWriter, source []byte, node ast.Node, entering bool) (
 		return ast.WalkSkipChildren, nil
 	}
 
-	// Else the address comes after the text.
+	// Otherwise goldmark writes the text first, and this function is called again after the text.
 	if entering {
 		return ast.WalkContinue, nil
 	}
@@ -151,7 +150,7 @@ func renderLink(w util.BufWriter, source []byte, node ast.Node, entering bool) (
 	return ast.WalkContinue, nil
 }
 
-// textOf returns the text below a link if it is text alone, else "".
+// textOf returns the text of a link, or "" if the text has markup.
 func textOf(source []byte, node ast.Node) string {
 	var b strings.Builder
 	for n := node.FirstChild(); n != nil; n = n.NextSibling() {
@@ -207,7 +206,7 @@ func resolve(b []byte) string {
 		return dropMarks(string(b))
 	}
 
-	// goldmark resolves them, and escapes its output as HTML.
+	// goldmark resolves both, and escapes its output as HTML.
 	var out bytes.Buffer
 	w := bufio.NewWriter(&out)
 	html.DefaultWriter.Write(w, b)
@@ -220,10 +219,10 @@ func resolveReferences(b []byte) string {
 	return dropMarks(string(anyReference.ReplaceAllFunc(b, resolveReference)))
 }
 
-// resolveReference returns the character of a reference, or the reference if there is none.
+// resolveReference returns the character of a reference, or the reference itself if it has no character.
 func resolveReference(ref []byte) []byte {
 	resolved := stdhtml.UnescapeString(string(ref))
-	if strings.HasSuffix(resolved, ";") { // only a part of the name is known
+	if strings.HasSuffix(resolved, ";") { // the name is unknown, or only its start is known
 		return ref
 	}
 	return []byte(resolved)

@@ -13,8 +13,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// newMarkdown returns goldmark without the parsers that make text disappear: of HTML and of link
-// reference definitions.
+// newMarkdown returns goldmark without the parsers that make text disappear: those of HTML and of link
+// reference definitions. The numbers are priorities: goldmark asks the parser with the lowest number first.
 func newMarkdown() goldmark.Markdown {
 	blocks := parser.WithBlockParsers(
 		util.Prioritized(parser.NewSetextHeadingParser(), 100),
@@ -44,10 +44,10 @@ func newMarkdown() goldmark.Markdown {
 	)
 }
 
-// maxNesting bounds how deep lists and quotes nest. Deeper markers are text.
+// maxNesting bounds how deep lists and quotes nest.
 const maxNesting = 16
 
-// shallow parses lists or quotes that are not nested too deep.
+// shallow is a parser of lists or quotes that leaves deeper ones than maxNesting as text.
 type shallow struct{ parser.BlockParser }
 
 // Open implements parser.BlockParser.
@@ -79,7 +79,7 @@ func (s strikethrough) Parse(parent ast.Node, block text.Reader, pc parser.Conte
 	return s.InlineParser.Parse(parent, block, pc)
 }
 
-// nodes renders the nodes that goldmark would render with other attributes, or without their text.
+// nodes renders the nodes that goldmark would render with other attributes, or without some of their text.
 type nodes struct{}
 
 // RegisterFuncs implements renderer.NodeRenderer.
@@ -90,7 +90,7 @@ func (nodes) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
 	reg.Register(ast.KindAutoLink, renderAutoLink)
 }
 
-// renderFencedCode writes code. Its first line is the info of the fence: people write there, too.
+// renderFencedCode writes code. The info of the fence becomes its first line, since people write there, too.
 func renderFencedCode(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		_, _ = w.WriteString("</code></pre>\n")

@@ -17,7 +17,7 @@ const maxMarks = 2
 // marks on a letter, and without bidirectional controls, which reorder the text around them.
 func Plain(s string) string { return dropMarks(norm.NFC.String(s)) }
 
-// dropMarks drops bidirectional controls, and marks beyond maxMarks.
+// dropMarks drops bidirectional controls, and of each run of non-spacing marks those beyond maxMarks.
 func dropMarks(s string) string {
 	const firstMark = 0x300
 	marks := 0

@@ -25,14 +25,13 @@ import (
 	"github.com/yuin/goldmark"
 )
 
-// The bounds of the HTML of a reason. They count input and output, never time, so that replicas
-// agree.
+// The bounds of the HTML of a reason. None is a time, so all replicas make the same HTML.
 const (
 	maxGrowth = 4        // bytes of HTML for each byte of the reason
-	frameHTML = 16 << 10 // bytes of HTML more
+	frameHTML = 16 << 10 // bytes of HTML besides these
 
-	// maxMarkers is how many markers of emphasis and links a reason may have. For each, goldmark may read
-	// all before it.
+	// maxMarkers is how many markers of emphasis and links a reason may have. For each one, goldmark may
+	// read everything before the marker.
 	maxMarkers = 3000
 )
 
@@ -51,11 +50,11 @@ func NewRenderer() *Renderer {
 	return r
 }
 
-// lineEndings replaces CommonMark's other two by a line feed.
+// lineEndings replaces the two other line endings of CommonMark by a line feed.
 var lineEndings = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// HTML returns the HTML of a valid reason. If that is too long, or too much work, HTML returns the
-// reason as escaped text, markup included. It depends on the reason alone.
+// HTML returns the HTML of a valid reason. If the HTML is too long, or would take too much work, HTML returns
+// the reason as escaped text, markup included. The result depends on the reason alone.
 func (r *Renderer) HTML(reason string) string {
 	reason = Plain(reason)
 	if isParagraph(reason) { // goldmark takes four times as long
@@ -69,7 +68,6 @@ func (r *Renderer) HTML(reason string) string {
 func isParagraph(reason string) bool {
 	const markup = "\x00\t\n\v\f\r\\`*_~[]<>&\""
 	first, _ := utf8.DecodeRuneInString(reason)
-
 	hasMarkup := strings.ContainsAny(reason, markup) || strings.Contains(reason, "://") || strings.HasSuffix(reason, " ")
 	return unicode.IsLetter(first) && !hasMarkup
 }
@@ -81,14 +79,14 @@ func (r *Renderer) renderMarkdown(reason string) string {
 		return escapeText(reason)
 	}
 
-	// The trailing line feed saves the x of ~~~x. The output is a buffer, so there is no error.
+	// Without the trailing line feed the x of ~~~x is lost. The output is a buffer, so there is no error.
 	r.source = append(append(r.source[:0], reason...), '\n')
 	r.out.Reset()
 	_ = r.md.Convert(r.source, r.writer)
 	if r.out.Len() > maxGrowth*len(reason)+frameHTML {
 		return escapeText(reason)
 	}
-	return dropMarks(r.out.String()) // markup between marks is gone, and references may have added some
+	return dropMarks(r.out.String()) // once more: markup between marks is gone, and references may be marks
 }
 
 func escapeText(reason string) string { return "<p>" + stdhtml.EscapeString(reason) + "</p>\n" }

@@ -9,10 +9,10 @@
 //     one who paid.
 //  4. A handwritten table (words.txt) gives some words their terms.
 //  5. The lexicon (lexicon.fst) gives other words their lemmas: "sklep" for sklepach. "nie" at the
-//     beginning of a word stays, since it makes the opposite.
+//     beginning of a word stays, since it reverses the meaning.
 //  6. A word without diacritics gets the terms of all words that differ from it in diacritics alone:
-//     "zadal" is zadał and żądał. So does an unknown word with some.
-//  7. The remaining words are loan words and names. Their stem is guessed.
+//     "zadal" is zadał and żądał. So does an unknown word with diacritics.
+//  7. The stem of any other word is guessed: most are loan words and names.
 //
 // Endings alone do not determine the forms of a Polish word: Stempel, a stemmer that uses endings,
 // matched half of the pairs of TestPairs. With the lexicon all match.

@@ -2,17 +2,16 @@ package terms
 
 import "strings"
 
-// Bounds in letters: of a word whose stem is guessed, and of the stem. A shorter stem is ambiguous,
-// and a longer text is no word.
+// The bounds of a word whose stem is guessed, and of the stem, in letters. A shorter stem is ambiguous, and
+// a longer text is no word.
 const (
 	minGuessed = 4
 	maxGuessed = 32
 	minStem    = 3
 )
 
-// guessStem returns an unknown word, which has no marks, without its ending. Such a word is a loan
-// word or a name, and is inflected regularly: as a noun, or as an adjective in -owy or a verb in
-// -ować derived from one.
+// guessStem returns an unknown word, which has no marks, without its ending. It takes the word for a loan word
+// or a name, whose forms are regular: those of a noun, an adjective in -owy, or a verb in -ować.
 func guessStem(plain string) string {
 	hasOtherRunes := strings.ContainsFunc(plain, func(r rune) bool { return r < 'a' || r > 'z' })
 	if len(plain) < minGuessed || len(plain) > maxGuessed || hasOtherRunes {

@@ -11,15 +11,14 @@ import (
 //go:embed lexicon.fst
 var lexiconFile []byte
 
-// lexicon returns the lemmas of a word's forms: "sklep" for sklepu, sklepem and sklepach. It is read
-// in place, so four million forms take the 2.5 MB of the file and hardly any more memory. Any
-// goroutine may use it.
+// lexicon has the lemmas of the forms of words: "sklep" for sklepu, sklepem and sklepach. Forms are looked up
+// in the file itself, so four million of them take its 2.5 MB and hardly any more memory. Any goroutine may
+// use a lexicon.
 //
-// The file has a line that names its source, a line for each set of rules, an empty line, and a
-// transducer of package vellum from forms to the numbers of their sets. A rule turns a form into a
-// lemma: a letter for the number of letters to cut off the end (A: none, B: one …), then the text to
-// append. A set has a rule for each lemma that the form may have. Words that are inflected alike
-// therefore share the ends of their paths.
+// The file has a line that names its source, a line for each set of rules, an empty line, and a transducer of
+// package vellum from forms to the numbers of their sets. A rule turns a form into a lemma: its first letter
+// says how many letters to cut off the end (A: none, B: one …), and the others are appended. A set has a rule
+// for each lemma that the form may have. So words with the same inflection share the ends of their paths.
 //
 // Forms and lemmas consist of the letters a to z and the nine Polish ones with marks, in lower case.
 // In the transducer each is a byte: letters with marks are capitals (see encodeWord).
@@ -60,7 +59,7 @@ func (l *lexicon) lemmasOf(form string) (lemmas []string) {
 	return lemmas
 }
 
-// maxSpelled bounds the letters of a form.
+// maxSpelled bounds the letters of a form of which other spellings are looked for.
 const maxSpelled = 40
 
 // appendSpellings appends the forms that equal this one except for marks that it lacks: zadał and żądał for
@@ -73,7 +72,8 @@ func (l *lexicon) appendSpellings(dst []string, form string) []string {
 	return l.appendPaths(dst, key, 0, l.forms.Start())
 }
 
-// appendPaths goes on from the state that the first n letters of key have reached.
+// appendPaths appends the forms that begin with the first n letters of key, which lead to state, and whose
+// other letters are those of key with or without marks.
 func (l *lexicon) appendPaths(dst []string, key []byte, n, state int) []string {
 	if n == len(key) {
 		if l.forms.IsMatch(state) {
@@ -82,7 +82,6 @@ func (l *lexicon) appendPaths(dst []string, key []byte, n, state int) []string {
 		return dst
 	}
 
-	// Take each spelling of the letter.
 	letter := key[n]
 	for _, spelled := range []byte(string(letter) + withMarks(letter)) {
 		if next := l.forms.Accept(state, spelled); l.forms.CanMatch(next) {
@@ -90,18 +89,17 @@ func (l *lexicon) appendPaths(dst []string, key []byte, n, state int) []string {
 			dst = l.appendPaths(dst, key, n+1, next)
 		}
 	}
-
-	key[n] = letter
+	key[n] = letter // the caller goes on with the key as it was
 	return dst
 }
 
-// The letters with marks, and their bytes.
+// The letters with marks, and in the same order the bytes that stand for them in the transducer.
 const (
 	marks    = "ąćęłńóśźż"
 	capitals = "ACELNOSXZ"
 )
 
-// encodeWord returns the letters of a word, a byte each. ok is false if the word has other letters.
+// encodeWord returns a byte for each letter of a word. ok is false if the word has a letter that no form has.
 func encodeWord(word string) (letters []byte, ok bool) {
 	letters = make([]byte, 0, 32)
 	for _, r := range word {
@@ -114,7 +112,7 @@ func encodeWord(word string) (letters []byte, ok bool) {
 		if i < 0 {
 			return nil, false
 		}
-		letters = append(letters, capitals[i/2]) // each has two bytes
+		letters = append(letters, capitals[i/2]) // each letter of marks has two bytes
 	}
 	return letters, true
 }

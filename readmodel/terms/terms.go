@@ -26,7 +26,7 @@ var stopFile string
 // does not change after New; any goroutine may use it.
 type Stemmer struct {
 	table   map[string][]string // form to terms
-	marked  map[string][]string // form without its marks to the forms of the table with marks
+	marked  map[string][]string // form without marks to the forms of the table that have some
 	same    map[string]string   // lemma of the lexicon to the lemma that represents it
 	lexicon *lexicon
 	stop    map[string]struct{} // folded, with and without marks
@@ -39,7 +39,7 @@ func New() *Stemmer {
 		lexicon: openLexicon(lexiconFile), stop: map[string]struct{}{},
 	}
 
-	// The lemmas that stand for others come first: the table uses them.
+	// Read the lemmas that stand for others first, since declareTerm uses them.
 	for words := range lines(wordsFile) {
 		if words[0] == "=" {
 			for _, lemma := range words[2:] {
@@ -113,7 +113,7 @@ func (s *Stemmer) declareTerm(term string, forms []string) {
 	}
 }
 
-// appendNew appends a term that is missing.
+// appendNew appends a term unless terms has it.
 func appendNew(terms []string, term string) []string {
 	if slices.Contains(terms, term) {
 		return terms
@@ -123,7 +123,7 @@ func appendNew(terms []string, term string) []string {
 
 // Token is a word of a text.
 type Token struct {
-	Terms      []string // the text has each of them. Must not be changed
+	Terms      []string // of the word; the caller must not change them
 	Plain      string   // the word as written, folded and without diacritics
 	Start, End int      // position in the text, in code points
 	Part       bool     // part of the token before: the letters, or the digits, of a name with both
@@ -139,15 +139,14 @@ type Analyzer struct {
 // Analyzer makes an Analyzer with an empty cache.
 func (s *Stemmer) Analyzer() *Analyzer { return &Analyzer{s, map[string][]string{}} }
 
-// The bounds of the cache of an Analyzer, in words, and of a word in it, in bytes. A full cache is
-// cleared.
+// The bounds of the cache of an Analyzer. A full cache is cleared.
 const (
-	maxCached     = 1 << 16
-	maxCachedWord = 64
+	maxCached     = 1 << 16 // words
+	maxCachedWord = 64      // bytes of a word
 )
 
 // Terms returns the terms of a word in a text or a query. The word must be folded, as
-// [Token.Folded] is. The caller must not change them.
+// [Token.Folded] is. The caller must not change the terms.
 func (a *Analyzer) Terms(folded string) []string {
 	if terms, ok := a.terms[folded]; ok {
 		return terms
@@ -210,7 +209,7 @@ func measureWord(text string) (size, runes int) {
 // isLetterSymbol reports whether r is a symbol that folding makes letters or digits of.
 func isLetterSymbol(r rune) bool { return unicode.Is(unicode.So, r) && fold(string(r)) != "" }
 
-// appendToken appends the token of a word at position start, and its parts.
+// appendToken appends the token of a word at position start, and the parts of the token.
 func (a *Analyzer) appendToken(dst []Token, word string, start int) []Token {
 	folded := fold(word)
 	plain := lookalike.DropMarks(folded)
@@ -220,17 +219,18 @@ func (a *Analyzer) appendToken(dst []Token, word string, start int) []Token {
 
 	dst = append(dst, Token{Terms: a.Terms(folded), Plain: plain, Start: start, End: start + utf8.RuneCountInString(word), Folded: folded})
 
-	// The letters and the digits of a word with both are words, too.
+	// If a word has letters and digits, each run of letters or of digits is a part, but no single character is.
 	for rest := word; rest != ""; {
 		part := rest[:measureRun(rest)]
 		if part == word {
-			break // letters only, or digits only
+			break // the word has letters only, or digits only
 		}
 		rest = rest[len(part):]
 		end := start + utf8.RuneCountInString(part)
 
 		folded := fold(part)
-		if plain := lookalike.DropMarks(folded); end-start > 1 && plain != "" {
+		plain := lookalike.DropMarks(folded)
+		if end-start > 1 && plain != "" {
 			dst = append(dst, Token{Terms: a.Terms(folded), Plain: plain, Start: start, End: end, Part: true, Folded: folded})
 		}
 		start = end
@@ -255,7 +255,8 @@ func measureRun(word string) int {
 func (s *Stemmer) termsOf(folded string) (terms []string) {
 	plain := lookalike.DropMarks(folded)
 	if plain != folded {
-		if terms = s.appendKnown(nil, folded); terms != nil {
+		terms = s.appendKnown(nil, folded)
+		if terms != nil {
 			return terms
 		}
 	}
@@ -264,7 +265,8 @@ func (s *Stemmer) termsOf(folded string) (terms []string) {
 	for _, word := range s.lexicon.appendSpellings(slices.Clone(s.marked[plain]), plain) {
 		terms = s.appendKnown(terms, word)
 	}
-	if terms = s.appendKnown(terms, plain); terms == nil {
+	terms = s.appendKnown(terms, plain)
+	if terms == nil {
 		return []string{guessStem(plain)}
 	}
 	return terms

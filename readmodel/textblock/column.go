@@ -10,7 +10,7 @@ import (
 // column is texts one after the other, with a line feed around each.
 type column struct {
 	text   []byte
-	starts []uint32 // of each text
+	starts []uint32 // where in text each one begins
 	sieve  sieve
 }
 
@@ -43,12 +43,12 @@ func (c *column) find(piece []byte, f func(n int)) {
 			return
 		}
 
-		inside := uint32(pos + i) // of the text
+		inside := uint32(pos + i) // a position in the text that has the piece
 		if piece[0] == '\n' {
 			inside++
 		}
 
-		// Which text is it? The next one is seldom far away.
+		// Which text is it? It is seldom far from text n, so double the step until the step is beyond it.
 		step := 1
 		for n+step < len(c.starts) && c.starts[n+step] <= inside {
 			step *= 2
@@ -57,7 +57,7 @@ func (c *column) find(piece []byte, f func(n int)) {
 		n += sort.Search(len(near), func(i int) bool { return near[i] > inside }) - 1
 		f(n)
 
-		// Go on with the next text.
+		// Go on at the line feed before the next text.
 		n++
 		if n < len(c.starts) {
 			pos = int(c.starts[n]) - 1
@@ -65,7 +65,7 @@ func (c *column) find(piece []byte, f func(n int)) {
 	}
 }
 
-// sieve rules out most pieces that a column lacks. It has a bit for the hash of every six bytes in a row.
+// sieve rules out most pieces that a column lacks. It has a bit for the hash of any six consecutive bytes.
 type sieve []uint64
 
 const (
@@ -82,13 +82,14 @@ func newSieve(text []byte) sieve {
 	return s
 }
 
-// windowBit returns the sieve's bit of the first window bytes of b, which is not shorter.
+// windowBit hashes the first window bytes of b, which has as many, and returns the number of their bit.
 func windowBit(b []byte) uint32 {
 	var room [8]byte
 	copy(room[:window], b)
 	return uint32(binary.LittleEndian.Uint64(room[:]) * 0x9e3779b97f4a7c15 >> (64 - sieveBits))
 }
 
+// mayHold returns false only if the text lacks piece. It is true for a piece that is shorter than window.
 func (s sieve) mayHold(piece []byte) bool {
 	for i := range len(piece) - window + 1 {
 		if bit := windowBit(piece[i:]); s[bit/64]>>(bit%64)&1 == 0 {

@@ -1,6 +1,5 @@
-// Package textblock finds the rows whose text contains a needle. A Block is made of the texts of some
-// rows and never changes; package readmodel has one for every 16,384 rows. Start with New, then
-// Block.All.
+// Package textblock finds the rows whose text contains a needle. A Block is made of the texts of some rows and
+// never changes; package readmodel has one for every 16,384 rows. Start with New, then Block.All.
 //
 // A block keeps names, their look-alike keys and chat ids one after the other, and scans them. Of the
 // reasons it keeps each word once, with its rows: a needle of one word is looked for in the words. A
@@ -48,21 +47,21 @@ func (s *Rows) And(o *Rows) {
 // Each calls f with the rows in ascending order.
 func (s *Rows) Each(f func(row int)) {
 	for i, word := range s {
-		for ; word != 0; word &= word - 1 {
+		for ; word != 0; word &= word - 1 { // which clears the lowest bit
 			f(i*64 + bits.TrailingZeros64(word))
 		}
 	}
 }
 
-// Text is the text of a row: folded, without line feeds. Keys are the look-alike keys of the name, with
-// a line feed between two.
+// Text is the text of a row. Keys has the look-alike keys of the name, with a line feed between two. The
+// other texts are folded and have no line feed.
 type Text struct{ Name, ChatID, Reason, Keys string }
 
 // Block is the index of some rows.
 type Block struct {
 	names, ids, keys column // by row
 	words            words  // of the reasons
-	boundaries       words  // between the words
+	boundaries       words  // of the reasons (boundariesIn)
 }
 
 // New makes a block of at most Len texts.
@@ -84,7 +83,7 @@ func New(texts []Text) *Block {
 		}
 	}
 
-	// No text is added any more.
+	// All texts have been added.
 	b.names.close()
 	b.ids.close()
 	b.keys.close()
@@ -99,12 +98,12 @@ func (b *Block) Names(needle string, found *Rows) {
 	b.ids.find([]byte(needle), found.Add)
 }
 
-// Keys adds the rows that have a key which contains the needle. A line feed at an end of the needle
-// stands for an end of the key.
+// Keys adds the rows of which a key contains the needle. A line feed at an end of the needle stands for an
+// end of the key.
 func (b *Block) Keys(needle string, found *Rows) { b.keys.find([]byte(needle), found.Add) }
 
-// All is Names, and adds the rows whose reason contains the needle. Where the words do not prove that,
-// it asks contains.
+// All adds the rows that Names adds, and the rows whose reason contains the needle. If the words of the
+// reasons do not decide that, All asks contains.
 func (b *Block) All(needle string, contains func(row int) bool, found *Rows) {
 	b.Names(needle, found)
 

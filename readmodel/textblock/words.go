@@ -10,12 +10,12 @@ import (
 // words finds rows by words.
 type words struct {
 	column          // the different words
-	rows   []uint16 // of the words, word by word
-	ends   []uint32 // by word: the end of its rows
+	rows   []uint16 // the rows of the first word, then of the next, and so on
+	ends   []uint32 // for each word the end of its rows in rows
 }
 
-// findWords adds the rows that have a word which contains piece. A line feed at an end of piece stands for
-// an end of the word.
+// findWords adds the rows of each word that contains piece. A line feed at an end of piece stands for an end
+// of the word.
 func (w *words) findWords(piece string, found *Rows) {
 	w.find([]byte(piece), func(n int) {
 		start := uint32(0)
@@ -35,11 +35,11 @@ func (w *words) narrow(piece string, rows *Rows) {
 	rows.And(&found)
 }
 
-// poster fills words with the words of row after row.
+// poster fills words. The caller posts the words of one row after those of another, in ascending order.
 type poster struct {
 	into    *words
-	numbers map[string]int
-	rows    [][]uint16 // by word
+	numbers map[string]int // of each word
+	rows    [][]uint16     // by the number of the word
 }
 
 func newPoster(into *words) *poster { return &poster{into: into, numbers: map[string]int{}} }
@@ -53,7 +53,8 @@ func (p *poster) postWord(word string, row int) {
 		p.into.addText(word)
 	}
 
-	if rows := p.rows[n]; len(rows) == 0 || rows[len(rows)-1] != uint16(row) {
+	rows := p.rows[n]
+	if len(rows) == 0 || rows[len(rows)-1] != uint16(row) { // the row's first occurrence of the word
 		p.rows[n] = append(rows, uint16(row))
 	}
 }
@@ -72,7 +73,7 @@ func (p *poster) close() {
 	w.column.close()
 }
 
-// findReasons returns the rows with a reason that may contain the needle; isSure means that all of them do.
+// findReasons returns the rows whose reason may contain the needle. isSure means that all these reasons do.
 func (b *Block) findReasons(needle string) (maybe *Rows, isSure bool) {
 	maybe = &Rows{}
 	pieces := strings.Split(needle, " ")
@@ -81,7 +82,7 @@ func (b *Block) findReasons(needle string) (maybe *Rows, isSure bool) {
 		return maybe, true
 	}
 
-	// Of all rows, those are left whose reason has the characters around each space of the needle.
+	// Begin with all rows, and keep those whose reason has the characters around each space of the needle.
 	for i := range maybe {
 		maybe[i] = ^uint64(0)
 	}
@@ -90,7 +91,7 @@ func (b *Block) findReasons(needle string) (maybe *Rows, isSure bool) {
 	}
 
 	// The first piece ends a word of the reason, the last one begins a word, and the others are whole words.
-	// Boundaries have narrowed by short pieces already.
+	// Skip a piece that is no longer than the part of a boundary beside the space: boundaries had it already.
 	for i, piece := range pieces {
 		if i > 0 {
 			piece = "\n" + piece
@@ -108,8 +109,8 @@ func (b *Block) findReasons(needle string) (maybe *Rows, isSure bool) {
 // reach is the number of characters that a boundary has on either side of the space.
 const reach = 2
 
-// boundariesIn yields the part of a text around each space: the end of a word, the space, and the start of the
-// next word.
+// boundariesIn yields, for each space of a text, the last characters of the word before, the space, and the
+// first characters of the next word.
 func boundariesIn(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for space := range len(text) {
