@@ -132,6 +132,9 @@ func RenameDurably(from, to string) error {
 // isSystemError reports whether err comes from the system or another program's lock, and not from the
 // content of the file.
 func isSystemError(err error) bool {
+	if errors.Is(err, syscall.EFBIG) { // a damaged page has led far beyond the end of the file
+		return false
+	}
 	var number syscall.Errno
 	return errors.As(err, &number) || errors.Is(err, bolterrors.ErrTimeout)
 }

@@ -3,6 +3,7 @@ package snapshots
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -190,6 +191,17 @@ func TestDamage(t *testing.T) {
 			require.NoError(t, os.Remove(path))
 			change(func(tx *bolt.Tx) error { _, err := tx.CreateBucket([]byte("wallet")); return err })(t, path)
 		},
+		"free pages beyond all files": rewrite(func(b []byte) []byte {
+			const freelistNumber = 48 // in each of the two meta pages; the list has its length at 10, and its numbers from 16 on
+			size := os.Getpagesize()
+			for meta := 0; meta < 2*size; meta += size {
+				list := b[int(binary.NativeEndian.Uint64(b[meta+freelistNumber:]))*size:]
+				for i := range binary.NativeEndian.Uint16(list[10:]) {
+					binary.NativeEndian.PutUint64(list[16+8*int(i):], 1<<50+uint64(i))
+				}
+			}
+			return b
+		}),
 		"no meta record":       change(func(tx *bolt.Tx) error { return tx.Bucket(metaBucket).Delete(metaKey) }),
 		"meta that is no JSON": change(func(tx *bolt.Tx) error { return tx.Bucket(metaBucket).Put(metaKey, []byte("{")) }),
 		"another digest":       change(func(tx *bolt.Tx) error { return putMeta(tx, metaAt(3)) }),
