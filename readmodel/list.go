@@ -93,7 +93,7 @@ func (v *View) List(ctx context.Context, q ListQuery) (p Page, err error) {
 		}
 	}
 
-	// Count them, and take the page of those that pass the filters.
+	// Count the rows that pass the filters, and take their page.
 	counts := &l.counts
 	if found != nil {
 		counts = l.countMatches(found)

@@ -9,7 +9,7 @@ import (
 )
 
 // tree holds rows in an order. A copy takes little time: it shares all nodes, and a change copies the nodes
-// that it touches. So the owner changes its trees while any number of goroutines read those of a view.
+// that it touches. So the owner changes its trees while any number of goroutines read the trees of a view.
 type tree = btree.BTreeG[item]
 
 // item is a row in a tree, sorted by key first. slot and filter are copies of the row's.
@@ -95,7 +95,7 @@ func (x rowIndex) find(hash uint64) iter.Seq[*Row] {
 	return x.withPrefix(hash, 64-slotBits-listBits)
 }
 
-// withPrefix yields the rows that were added with a hash whose first bits are those of hash.
+// withPrefix yields the rows that were added with a hash of the same first bits as hash.
 func (x rowIndex) withPrefix(hash uint64, bits int) iter.Seq[*Row] {
 	return func(yield func(*Row) bool) {
 		lowBits := 64 - bits // not compared

@@ -50,7 +50,7 @@ type list struct {
 	changed bool // since the last publish
 }
 
-// entry is what is known of an entry id of a list. An entry never changes: another one replaces it.
+// entry is the knowledge of an entry id of a list. An entry never changes: another one replaces it.
 type entry struct {
 	row      *Row   // the latest state; a removal is a row that is not shown; nil if only a total is known
 	sequence uint64 // of the last message with the state; 0 if the stream is not known to hold it
@@ -235,7 +235,7 @@ func (s *state) setTotal(r *Record) {
 	old := e.total
 	e.total = total{views: r.views, revision: r.Revision, sequence: r.Sequence}
 
-	// The tag of a list by views depends on every total, also on that of an entry that is not shown.
+	// The tag of a list by views depends on every total, also of an entry that is not shown.
 	l.changed = true
 	if old.revision > 0 {
 		l.viewsDigest.sub(viewsDigest(k, old.views))
@@ -347,7 +347,7 @@ func (l *list) copyForView(name string) *list {
 	return &copied
 }
 
-// slotNumbers gives out small numbers: the one that was given back last, else the lowest that was never used.
+// slotNumbers gives out small numbers: the number that was given back last, else the lowest that was never used.
 type slotNumbers struct {
 	free []uint32 // numbers that were given back
 	next uint32   // the lowest number never used

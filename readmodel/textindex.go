@@ -15,7 +15,7 @@ import (
 // So a search misses no change, even where there is no index yet. A goroutine of the model makes a new index
 // for a block with many fresh slots (indexer.go).
 
-// textQuery asks for the rows of which a part of the text contains a needle.
+// textQuery asks for the rows with a needle in a part of their text.
 type textQuery struct {
 	part   textPart
 	needle string // not empty

@@ -15,7 +15,7 @@ type View struct{ state }
 // Sequence returns the view's checkpoint: every message of the stream up to it has been handled.
 func (v *View) Sequence() uint64 { return v.sequence }
 
-// Epoch returns the name of the feed, which is that of the stream that the view's sequences belong to. The
+// Epoch returns the name of the feed: the epoch of the stream that the view's sequences belong to. The
 // name is empty while there is no feed (Model.NameFeed).
 func (v *View) Epoch() string { return v.epoch }
 
@@ -36,7 +36,7 @@ func (v *View) Total() (n int) {
 }
 
 // NumSubjects returns how many subjects have a state: entries and donations, removed ones included,
-// and view totals. The stream has a message for each of them, except for those that Lacking counts.
+// and view totals. The stream has a message for each of them, except for the states that Lacking counts.
 func (v *View) NumSubjects() int { return v.subjects }
 
 // Lacking returns how many subjects have a state that the stream is not known to hold.

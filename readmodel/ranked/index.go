@@ -112,7 +112,7 @@ func newDocument(analyzer *terms.Analyzer, r *readmodel.Row) document {
 	return d
 }
 
-// index is an open index of bleve. Any goroutine may search it; only that of Engine.Run changes and closes it.
+// index is an open index of bleve. Any goroutine may search it; only Engine.Run's changes and closes it.
 type index struct {
 	bleve.Index
 	dir   string

@@ -11,7 +11,7 @@ const (
 )
 
 // guessStem returns an unknown word, which has no marks, without its ending. It takes the word for a loan word
-// or a name, whose forms are regular: those of a noun, an adjective in -owy, or a verb in -ować.
+// or a name, whose forms are regular: the endings of a noun, an adjective in -owy, or a verb in -ować.
 func guessStem(plain string) string {
 	hasOtherRunes := strings.ContainsFunc(plain, func(r rune) bool { return r < 'a' || r > 'z' })
 	if len(plain) < minGuessed || len(plain) > maxGuessed || hasOtherRunes {

@@ -59,7 +59,7 @@ func (l *lexicon) lemmasOf(form string) (lemmas []string) {
 	return lemmas
 }
 
-// maxSpelled bounds the letters of a form of which other spellings are looked for.
+// maxSpelled bounds the letters of a form whose other spellings are looked for.
 const maxSpelled = 40
 
 // appendSpellings appends the forms that equal this one except for marks that it lacks: zadał and żądał for

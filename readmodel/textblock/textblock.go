@@ -98,7 +98,7 @@ func (b *Block) Names(needle string, found *Rows) {
 	b.ids.find([]byte(needle), found.Add)
 }
 
-// Keys adds the rows of which a key contains the needle. A line feed at an end of the needle stands for an
+// Keys adds the rows with a key that contains the needle. A line feed at an end of the needle stands for an
 // end of the key.
 func (b *Block) Keys(needle string, found *Rows) { b.keys.find([]byte(needle), found.Add) }
 

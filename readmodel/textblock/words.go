@@ -35,7 +35,7 @@ func (w *words) narrow(piece string, rows *Rows) {
 	rows.And(&found)
 }
 
-// poster fills words. The caller posts the words of one row after those of another, in ascending order.
+// poster fills words. The caller posts the words row by row, in ascending order.
 type poster struct {
 	into    *words
 	numbers map[string]int // of each word
