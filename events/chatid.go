@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// checkChatID rejects anything but a chat id (IsChatID). An entry with another text would match no check,
-// and a check without a match passes for an all-clear.
+// checkChatID rejects anything but a chat id (IsChatID). No check would find an entry with another text, and
+// a check that finds no entry passes for an all-clear.
 func checkChatID(s string) error {
 	if isLostValue(s) {
 		return newDataError("chatId", "a value that a program has lost, such as undefined or null; of an unknown person, send unknown-<entryId>")
@@ -31,8 +31,8 @@ func isLostValue(s string) bool {
 	return false
 }
 
-// ReadChatID returns the chat id that s asks for: s itself or the id to which it refers
-// (ReferredChatID). It reports whether there is one.
+// ReadChatID returns the chat id that s asks for: s itself, or the id in a reference (ReferredChatID). ok
+// reports whether the result is a chat id.
 func ReadChatID(s string) (id string, ok bool) {
 	if referred, refers := ReferredChatID(s); refers {
 		s = referred
@@ -48,7 +48,7 @@ func ReferredChatID(s string) (id string, ok bool) {
 		return id, ok && isDigits(id)
 	}
 
-	// The address may go on with a query or a fragment. One with a user name leads where its reader does not expect.
+	// A query or a fragment may follow the path. An address with a user name leads to a host that its reader does not expect.
 	address, err := url.Parse("https://" + cutScheme(s))
 	if err != nil || address.User != nil {
 		return "", false

@@ -22,11 +22,11 @@ func Decode(payload []byte) (Event, error) {
 	if len(payload) > MaxPayload {
 		return Event{}, newError("event", "longer than "+strconv.Itoa(MaxPayload)+" bytes")
 	}
-	if bytes.Contains(payload, []byte(`\u0000`)) && escapedNUL.Match(payload) { // the first look is fast
+	if bytes.Contains(payload, []byte(`\u0000`)) && escapedNUL.Match(payload) { // Contains spares most payloads the slower Match
 		return Event{}, newError("event", "contains NUL")
 	}
 
-	// Read the envelope, and the data as its type says.
+	// Read the envelope, and then the data: the type in the envelope says which members the data has.
 	var env envelopeJSON
 	if err := readObject("event", payload, &env); err != nil {
 		return Event{}, err
@@ -71,13 +71,13 @@ func DecodeMessage(subject string, payload []byte) (Event, error) {
 	}
 
 	if described := e.Data.Subject(); described != published {
-		return Event{}, &Error{"subject", "subject says " + subject + ", data says " + described.String(), "not the one of the data"}
+		return Event{}, &Error{Field: "subject", Problem: "subject says " + subject + ", data says " + described.String(), plain: "not the one of the data"}
 	}
 	return e, nil
 }
 
-// escapedNUL is the escape of NUL in JSON text. Two backslashes are one escaped backslash, so it is an escape only
-// after an even number of them. Raw NUL is a syntax error already.
+// escapedNUL matches an escaped NUL in JSON text. Two backslashes stand for one, so \u0000 is an escape only after
+// an even number of backslashes. To the JSON library, NUL without an escape is a syntax error.
 var escapedNUL = regexp.MustCompile(`(^|[^\\])(\\\\)*\\u0000`)
 
 // isJSONType reports whether a media type is application/json, or ends in +json.
@@ -86,8 +86,8 @@ func isJSONType(contentType string) bool {
 	return err == nil && (media == "application/json" || strings.HasSuffix(media, "+json"))
 }
 
-// The JSON of events. Members are pointers, so that a missing one (or null, which is no value) differs
-// from a zero value. Members with omitzero may be missing.
+// The JSON of events. Members are pointers: nil means that the member is missing or null, which counts as
+// missing. Members with omitzero may be missing.
 type (
 	envelopeJSON struct {
 		SpecVersion *string        `json:"specversion"`
@@ -148,7 +148,7 @@ type (
 	}
 )
 
-// decodeData reads the data of an event of type t. Validate checks its bounds.
+// decodeData reads the data of an event of type t. It leaves the bounds of the members to Validate.
 func decodeData(t Type, raw []byte) (Data, error) {
 	switch t {
 	case TypeListed, TypeVerified, TypeAmended:
@@ -217,7 +217,7 @@ func decodeProofsID(raw jsontext.Value) (id string, err error) {
 		return "", newDataError("proofs.id", "must be a string")
 	}
 	if id == "" {
-		return "", checkID("proofs.id", "")
+		return "", checkID("proofs.id", "") // always an error
 	}
 	return id, nil
 }
@@ -245,38 +245,39 @@ func decodeDonation(raw []byte) (Data, error) {
 	}, nil
 }
 
-// readObject reads a JSON object into the struct to which a pointer is given, and refuses an object
-// that lacks a member. field is the path of the object: "event" or "data".
-func readObject(field string, raw []byte, to any) error {
+// readObject reads JSON into object, a pointer to one of the structs above, and refuses JSON that lacks a
+// required member. field is the path of the object in errors: "event" or "data".
+func readObject(field string, raw []byte, object any) error {
 	prefix := ""
-	if field != "event" { // the envelope's members stand alone
+	if field != "event" { // errors name a member of the envelope without a prefix
 		prefix = field + "."
 	}
 
-	if err := json.Unmarshal(raw, to); err != nil {
+	if err := json.Unmarshal(raw, object); err != nil {
 		return explainJSON(err, field, prefix, raw)
 	}
-	if missing := missingMember(to); missing != "" {
+	if missing := missingMember(object); missing != "" {
 		return newError(prefix+missing, "missing")
 	}
 	return nil
 }
 
-// missingMember returns the name of the first required member that a struct lacks, or "".
+// missingMember returns the name of the first required member that is missing, or "". object points to one
+// of the structs above. The tag of an optional member has an option after the name: omitzero.
 func missingMember(object any) string {
 	members := reflect.ValueOf(object).Elem()
 	for i := range members.NumField() {
-		name, optional, _ := strings.Cut(members.Type().Field(i).Tag.Get("json"), ",")
-		if members.Field(i).IsNil() && optional == "" {
+		name, option, _ := strings.Cut(members.Type().Field(i).Tag.Get("json"), ",")
+		if members.Field(i).IsNil() && option == "" {
 			return name
 		}
 	}
 	return ""
 }
 
-// explainJSON turns an error of the JSON library into an *Error that repeats no input.
+// explainJSON turns an error of the JSON library into an *Error that repeats no input. field is the path of
+// the object, and prefix goes before the name of a member.
 func explainJSON(err error, field, prefix string, raw []byte) error {
-	// Is it JSON at all?
 	if errors.Is(err, jsontext.ErrDuplicateName) {
 		return newError("event", "an object has the same member twice")
 	}
@@ -287,7 +288,7 @@ func explainJSON(err error, field, prefix string, raw []byte) error {
 		return newError("event", "not JSON: ends too early")
 	}
 
-	// It is JSON, but a value is of the wrong kind: a member or, with an empty path, the whole object.
+	// A semantic error is about a value of the wrong kind. An empty path means the object itself.
 	if semantic, ok := errors.AsType[*json.SemanticError](err); ok {
 		path := strings.ReplaceAll(strings.TrimPrefix(string(semantic.JSONPointer), "/"), "/", ".")
 		if path != "" {
@@ -295,8 +296,9 @@ func explainJSON(err error, field, prefix string, raw []byte) error {
 		}
 		return newError(field, describeKind(semantic))
 	}
+
 	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-		return newError("event", "not JSON that RFC 8259 allows, at byte "+strconv.FormatInt(syntax.ByteOffset, 10)) // from 0
+		return newError("event", "not JSON that RFC 8259 allows, at byte "+strconv.FormatInt(syntax.ByteOffset, 10)) // counts from 0
 	}
 	return newError("event", "not JSON that RFC 8259 allows")
 }
@@ -332,7 +334,7 @@ func parseTime(field, written string) (time.Time, error) {
 		return time.Time{}, newError(field, "longer than 64 bytes")
 	}
 
-	// RFC 3339 allows a small t and z; Go does not. The JSON library is as strict as RFC 3339, unlike package time.
+	// RFC 3339 allows a small t and z, which Go refuses. Package time reads texts that RFC 3339 forbids; the JSON library refuses them.
 	quoted, err := jsontext.AppendQuote(nil, strings.ToUpper(written))
 	var t time.Time
 	if err == nil {

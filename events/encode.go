@@ -31,16 +31,16 @@ func Encode(e Event) ([]byte, error) {
 	return w.b, nil
 }
 
-// AppendData appends only the JSON of the data to dst. Equal data give equal text: digests, and the order
-// of states with equal revisions, rest on that. d must be valid (Validate); of invalid data AppendData
-// appends nothing, or JSON that Decode refuses.
+// AppendData appends the JSON of d, without an envelope, to dst. Equal data give equal text: digests, and
+// the order of states with equal revisions, rest on that. d must be valid (Validate): for invalid data,
+// AppendData appends nothing, or JSON that Decode refuses.
 func AppendData(dst []byte, d Data) []byte {
 	w := writer{dst}
 	d.appendTo(&w)
 	return w.b
 }
 
-// writer appends JSON. It replaces invalid UTF-8 in strings.
+// writer appends JSON, and replaces invalid UTF-8 in strings. before is the JSON between the last value and the next.
 type writer struct{ b []byte }
 
 func (w *writer) add(s string) { w.b = append(w.b, s...) }

@@ -14,10 +14,10 @@ const (
 // Error is a violation of the contract by an event. Its text fits a message header: one line of at
 // most 200 bytes without control characters, whatever the event contains.
 type Error struct {
-	Field   string // the member at fault, such as "data.name"; "event" for the whole
+	Field   string // the member at fault, such as "data.name", or "event" for the whole event
 	Problem string // such as "longer than 200 characters"
 
-	plain string // Problem without text from the event; empty if Problem has none
+	plain string // Problem without text from the event; empty if Problem has no such text
 }
 
 // Error returns "<field>: <problem>".
@@ -36,9 +36,8 @@ func (e *Error) Plain() string {
 var ErrBinaryMode = newError("event", "CloudEvents in binary mode (ce- headers) are not read; send structured mode: "+
 	"the whole event as JSON, "+HeaderContent+" "+ContentType)
 
-// IsBinaryMode reports whether a message's headers make the message a CloudEvent in binary mode. Ask
-// only about a message whose payload is no event: a payload that is an event in structured mode is read
-// as that, whatever the headers are.
+// IsBinaryMode reports whether its headers make a message a CloudEvent in binary mode. Ask only about a
+// message whose payload is no event: a payload that is an event is read, whatever the headers are.
 func IsBinaryMode(header map[string][]string) bool {
 	for name := range header {
 		if strings.EqualFold(name, "ce-specversion") {
@@ -89,7 +88,7 @@ func newTimeError(field, problem, written string) error {
 // quoteASCII returns the beginning of foreign text, quoted, in printable ASCII.
 func quoteASCII(s string) string {
 	cut := clipText(s, maxQuoted)
-	quoted := clipText(strconv.QuoteToASCII(cut), 2*maxQuoted)
+	quoted := clipText(strconv.QuoteToASCII(cut), 2*maxQuoted) // escapes lengthen the text
 	if len(cut) < len(s) {
 		quoted += "..."
 	}

@@ -18,7 +18,7 @@ const ExportSource = "urn:registry:export"
 // Type is a CloudEvents type (events/CONTRACT.md#subjects).
 type Type string
 
-// The event types. The first three replace an entry's whole state.
+// The event types. The first three all set an entry's whole state.
 const (
 	TypeListed          Type = "registry.entry.listed"
 	TypeVerified        Type = "registry.entry.verified"
@@ -29,8 +29,8 @@ const (
 	TypeDonationRemoved Type = "registry.donation.removed"
 )
 
-// Types of the first and the last line of a snapshot or an export, which are no events: they change no
-// state, and publish passes over them.
+// The types of the first and the last line of a snapshot or an export. These lines are no events: they
+// change no state, and registry publish passes over them.
 const (
 	TypeSnapshotBegun = "registry.snapshot.begun"
 	TypeSnapshotEnded = "registry.snapshot.ended"
@@ -67,7 +67,7 @@ func (l List) Trusted() bool { return l == Legit }
 
 // Index returns the position of l in Lists. ok is false if l is not a list.
 func (l List) Index() (i int, ok bool) {
-	switch l { // every lookup needs it; a loop over Lists takes longer
+	switch l { // every lookup calls Index, and a loop over Lists would take longer
 	case Scammers:
 		return 0, true
 	case Servers:
@@ -89,7 +89,7 @@ type Data interface {
 
 	stateRevision() int64
 	withRevision(revision int64) Data
-	checkBounds() error // all but the revision's
+	checkBounds() error // of all members but the revision, which Validate checks
 	appendTo(w *writer)
 }
 
@@ -151,7 +151,7 @@ func (v Views) withRevision(revision int64) Data { v.Revision = revision; return
 
 // Donation is the whole state of one donation.
 type Donation struct {
-	DonationID            string // as Entry.EntryID
+	DonationID            string // [A-Za-z0-9_-]{1,64}
 	Status                DonationStatus
 	Amount                string // [0-9]{1,18}(\.[0-9]{1,18})?
 	Currency              string // [A-Z0-9]{2,10}

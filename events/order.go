@@ -9,7 +9,7 @@ import (
 )
 
 // MaxRevision is the end of the year 2200 in milliseconds since 1970. The best revision is the clock
-// in milliseconds (events/CONTRACT.md#revisions), so one beyond it is a mistake.
+// in milliseconds (events/CONTRACT.md#revisions), so a greater revision is a mistake.
 const MaxRevision = 7_289_654_399_999
 
 // Revision returns the revision of d.
@@ -34,7 +34,7 @@ func StateID(d Data) string {
 	return d.Subject().String() + "@" + strconv.FormatInt(Revision(d), 10)
 }
 
-// StateEvent returns an event that sets the state d, whatever was there, as registry export writes it.
+// StateEvent returns the event that registry export writes for d. The event sets d, whatever the earlier state was.
 func StateEvent(d Data) Event {
 	return Event{ID: StateID(d), Source: ExportSource, Type: d.eventTypes()[0], Data: d}
 }
@@ -65,8 +65,8 @@ func HashJSON(canonical []byte) Hash {
 	return Hash(sum[:len(Hash{})])
 }
 
-// Compare orders by revision. Of equal revisions a removal is greater, else the greater hash
-// (events/CONTRACT.md#revisions).
+// Compare orders ranks by revision. If the revisions are equal, a removal is greater; if that does not
+// decide either, the greater hash does (events/CONTRACT.md#revisions).
 func (r Rank) Compare(o Rank) int {
 	if order := cmp.Compare(r.Revision, o.Revision); order != 0 {
 		return order

@@ -12,7 +12,7 @@ const (
 	ValidateSubject = "registry-validate" // where a service says whether an event is valid
 	DefaultHistory  = 5                   // messages kept for each subject
 	MetadataEpoch   = "registry-epoch"
-	MetadataFollows = "registry-follows" // the epochs that it follows, the newest first, separated by spaces
+	MetadataFollows = "registry-follows" // the epochs that this epoch follows, the newest first, separated by spaces
 	MetadataDemo    = "registry-demo"    // "true" on the demonstration stream
 	ContentType     = "application/cloudevents+json"
 	HeaderContent   = "Content-Type"

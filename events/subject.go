@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Kind is the kind of a subject. The zero value is no kind. It is neither stored nor sent.
+// Kind is the kind of a subject. The zero value is no kind. Kinds are neither stored nor sent.
 type Kind uint8
 
 // The kinds of subject.
@@ -37,8 +37,8 @@ func (s Subject) String() string {
 	return ""
 }
 
-// ParseSubject is the inverse of String. Any other text gives an *Error. The parts share the memory
-// of s.
+// ParseSubject is the inverse of String. For a text that is no subject the error is an *Error. The
+// Subject shares the memory of s.
 func ParseSubject(s string) (Subject, error) {
 	if sub, ok := parseSubject(s); ok {
 		return sub, nil
@@ -52,15 +52,15 @@ func parseSubject(s string) (Subject, bool) {
 		return Subject{}, false
 	}
 
-	head, id, _ := strings.Cut(rest, ".")
+	head, tail, _ := strings.Cut(rest, ".")
 	switch head {
 	case "donations":
-		return Subject{Kind: KindDonation, ID: id}, IsID(id)
+		return Subject{Kind: KindDonation, ID: tail}, IsID(tail)
 	case "views":
-		list, entryID, _ := strings.Cut(id, ".")
+		list, entryID, _ := strings.Cut(tail, ".")
 		return Subject{KindViews, List(list), entryID}, isList(List(list)) && IsID(entryID)
 	}
-	return Subject{KindEntry, List(head), id}, isList(List(head)) && IsID(id)
+	return Subject{KindEntry, List(head), tail}, isList(List(head)) && IsID(tail)
 }
 
 // Masked returns s as logs, metrics and /projection may show it: without the id of a donation

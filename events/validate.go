@@ -30,20 +30,21 @@ const (
 // Validate checks every bound of events/CONTRACT.md#data, and that the data belongs to the type.
 // The error is an *Error. If it is nil, Encode succeeds and Decode returns e again.
 func Validate(e Event) error {
-	// The envelope.
+	// Check the envelope: cmp.Or returns the first error.
 	if err := cmp.Or(
 		checkAttribute("id", e.ID, maxEventID),
 		checkAttribute("source", e.Source, maxSource),
 	); err != nil {
 		return err
 	}
+
 	if !e.Time.IsZero() {
 		if err := checkTime("time", e.Time); err != nil {
 			return err
 		}
 	}
 
-	// The type, and whether the data is of this type.
+	// Check the type, and whether the data belongs to it.
 	if !isType(e.Type) {
 		return newQuotingError("type", "unknown type", string(e.Type))
 	}
@@ -54,7 +55,7 @@ func Validate(e Event) error {
 		return newDataError("verified", "must be true in "+string(TypeVerified))
 	}
 
-	// The data itself.
+	// Check the data itself.
 	if err := e.Data.checkBounds(); err != nil {
 		return err
 	}
@@ -130,6 +131,7 @@ func (d Donation) checkBounds() error {
 	if !isDonationStatus(d.Status) {
 		return newDataError("status", "must be pending, confirming, confirmed, failed or expired")
 	}
+
 	if !amountPattern.MatchString(d.Amount) {
 		return newDataError("amount", "must be digits, at most 18 before and 18 after a point")
 	}
@@ -171,7 +173,7 @@ func checkCharacters(field, s string) error {
 }
 
 func checkLength(field, s string, limit int) error {
-	if len(s) > limit && utf8.RuneCountInString(s) > limit {
+	if utf8.RuneCountInString(s) > limit {
 		return newError(field, "longer than "+strconv.Itoa(limit)+" characters")
 	}
 	return nil
@@ -221,9 +223,10 @@ func IsID(s string) bool {
 
 	for i := range len(s) {
 		c := s[i]
-		isLetter := c|0x20 >= 'a' && c|0x20 <= 'z'
+		isLetter := c|0x20 >= 'a' && c|0x20 <= 'z' // 0x20 makes a capital letter small
 		isDigit := c >= '0' && c <= '9'
-		if !isLetter && !isDigit && c != '_' && c != '-' {
+		isMark := c == '_' || c == '-'
+		if !isLetter && !isDigit && !isMark {
 			return false
 		}
 	}

@@ -75,6 +75,7 @@ func (x *exchange) sendKnown(cache policy, tag string) (sent bool, err error) {
 		x.writeAnswer(http.StatusNotModified, nil)
 		return true, nil
 	}
+
 	if !isKept {
 		return false, nil
 	}
@@ -248,6 +249,7 @@ func (x *exchange) writeAnswer(status int, body []byte) {
 			h.Set("Content-Encoding", "gzip")
 		}
 	}
+
 	if len(body) > 0 {
 		h.Set("Content-Type", x.contentType())
 	}

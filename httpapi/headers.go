@@ -111,6 +111,7 @@ func (d *head) setCacheHeaders(h http.Header) {
 		}
 		return
 	}
+
 	h.Set("Cache-Control", "no-store")
 	if d.cache.asIs {
 		h.Set("Cache-Control", "no-store, no-transform")

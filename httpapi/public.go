@@ -179,6 +179,7 @@ func (p *Public) addRoutes(cfg Config) error {
 	if cfg.AsyncAPI != nil {
 		p.add("/asyncapi.yaml", p.limit, serveDocument(media, cacheControl, cfg.AsyncAPI))
 	}
+
 	if cfg.Site != nil {
 		p.addSite(cfg)
 	}

@@ -46,7 +46,7 @@ type Config struct {
 	// Demo selects the demonstration's stream.
 	Demo bool
 
-	// Model receives the events. Run owns its writer's side while it runs. Required.
+	// Model receives the events. Nothing else may write to it while Run runs. Required.
 	Model *readmodel.Model
 
 	// Store saves applied events. Required. Meta is the position of store and model; a zero Meta
@@ -61,7 +61,7 @@ type Config struct {
 	// 0 means 10 s.
 	StartupTimeout time.Duration
 
-	pace pace // of tests
+	pace pace // usualPace, unless a test sets it
 }
 
 // pace holds the times between repeated steps.
@@ -107,6 +107,6 @@ func ConnectOptions() []nats.Option {
 		nats.Timeout(2 * time.Second),
 		nats.PingInterval(2 * time.Second),
 		nats.MaxPingsOutstanding(2),
-		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // otherwise the library prints each
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // without a handler, the library prints every error
 	}
 }

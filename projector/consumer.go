@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxBatch is how many messages are applied at once, and asked for at once.
+	// maxBatch is how many messages are requested at a time, and applied at a time.
 	maxBatch      = 2000
 	maxBatchBytes = 8 << 20
 
@@ -27,7 +27,7 @@ const (
 type consumer struct {
 	messages chan jetstream.Msg
 	failed   chan error
-	pending  uint64 // messages in the stream when it was made
+	pending  uint64 // messages that it had to deliver when it was made
 
 	js      jetstream.JetStream
 	made    jetstream.Consumer
@@ -36,7 +36,7 @@ type consumer struct {
 	count   uint64 // messages taken
 }
 
-// consume makes a consumer of the messages from a sequence on. The broker forgets it by itself.
+// consume makes a consumer of the messages from a sequence on. The caller must stop it.
 func (s *source) consume(ctx context.Context, from uint64) (*consumer, error) {
 	ctx, cancel := context.WithTimeout(ctx, stream.RequestTimeout)
 	defer cancel()
@@ -59,7 +59,7 @@ func (s *source) consume(ctx context.Context, from uint64) (*consumer, error) {
 		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
 			select {
 			case c.failed <- err:
-			default: // the first one counts
+			default: // an earlier error waits already
 			}
 		}))
 	if err != nil {
@@ -103,7 +103,6 @@ func (c *consumer) take(first jetstream.Msg) (batch []stream.Message, err error)
 	}
 }
 
-// stop ends the deliveries.
 func (c *consumer) stop() {
 	close(c.stopped)
 	c.reading.Stop()

@@ -13,7 +13,7 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// minPart is how many messages are worth a goroutine.
+// minPart is the least number of messages that is worth a goroutine of its own.
 const minPart = 64
 
 // decoded is the content of a message: a record and its line, or the reason to reject it.
@@ -44,7 +44,7 @@ func decodeAll(messages []stream.Message, log *slog.Logger) []decoded {
 	return all
 }
 
-// decoder decodes events. One goroutine owns it, since its renderer needs that.
+// decoder decodes events. One goroutine owns it, since only one goroutine may use a renderer.
 type decoder struct {
 	renderer *readmodel.Renderer
 	log      *slog.Logger

@@ -15,9 +15,9 @@ import (
 	"example.org/registry/snapshots"
 )
 
-// phase says how far the model is from being served. At the stream's first end the model may lack states:
-// newer messages of the same subjects displaced these states before they were read. At the second end the
-// model has the newer messages.
+// phase says how far the model is from being served. The projector asks for the stream's end twice. At the
+// first end the model may lack states: newer messages of the same subjects displaced these states before
+// they were read. At the second end the model has the newer messages.
 type phase int
 
 const (
@@ -36,7 +36,7 @@ type end struct {
 	askedAt  time.Time // zero if there is nothing to reach
 }
 
-// lostSubjectsEvery is how often the stream is read again at most because it lost subjects.
+// lostSubjectsEvery is the shortest time between two readings of the stream because it lost subjects.
 const lostSubjectsEvery = time.Minute
 
 // acceptStream decides from where the stream is read: from after the checkpoint, or from its beginning.
@@ -58,11 +58,12 @@ func (p *Projector) acceptStream(ctx context.Context, info *jetstream.StreamInfo
 			"correct --nats-url or --stream, or move the data directory away.", p.cfg.Stream, found.Epoch, known.Epoch)}
 	}
 
-	// A stream with the known epoch is the known stream, unless its messages are not the ones that were read.
+	// A stream with the known epoch is the known stream, unless it has other messages than were read.
 	if found.Epoch == known.Epoch {
 		seen, err := p.source.recognize(ctx, info, known)
 		if err == nil && seen != sameStream {
-			p.readAgain(known.Identity, known.Rewound || seen == otherStream)
+			rewound := known.Rewound || seen == otherStream
+			p.readAgain(known.Identity, rewound)
 		}
 		return err
 	}
@@ -85,7 +86,7 @@ func (p *Projector) readAgain(id stream.Identity, rewound bool) {
 	p.log.Log(context.Background(), level, "reading the stream again from its beginning; the known states are shown",
 		"rewound", rewound, "epoch", id.Epoch, "knownEpoch", p.projection.meta.Epoch, "checkpoint", p.projection.meta.Sequence)
 
-	// The old sequences may name other messages now, so every decision by a sequence is dropped.
+	// The old sequences may name other messages now, so everything that was decided by a sequence is dropped.
 	p.projection.rewind(id, rewound)
 	p.saver.forgetSequences()
 	p.upkeep.forgetUpTo(math.MaxUint64)
@@ -94,7 +95,7 @@ func (p *Projector) readAgain(id stream.Identity, rewound bool) {
 	p.publishProgress()
 }
 
-// setTarget sets the end that this session is to reach.
+// setTarget sets the end that this session is to reach, and publishes the state of the stream.
 func (p *Projector) setTarget(info *jetstream.StreamInfo, askedAt time.Time) {
 	last := info.State.LastSeq
 	p.deniedAt = time.Time{}
@@ -120,7 +121,7 @@ func (p *Projector) setTarget(info *jetstream.StreamInfo, askedAt time.Time) {
 
 // reachEnds ends the catching up and the reading again once their ends are reached.
 func (p *Projector) reachEnds(ctx context.Context) error {
-	// Reading again: the stream lacks the states that were not read.
+	// The stream was read again up to its end: it lacks the states that were not read.
 	if p.projection.reading && p.projection.meta.Sequence >= p.rereads {
 		lacking := p.projection.endReading()
 		p.saver.pending.lacking = lacking
@@ -129,8 +130,8 @@ func (p *Projector) reachEnds(ctx context.Context) error {
 		p.publishProgress()
 	}
 
-	// Catching up: at the first end, ask for the stream's end once more. At this second end the model is complete.
-	// isReached is a function, since the target changes below.
+	// At the first end, ask for the stream's end once more. At this second end the model is complete. isReached is
+	// a function, since the target changes below.
 	isReached := func() bool { return p.projection.meta.Sequence >= p.target.sequence }
 	if p.phase == toFirstEnd && isReached() {
 		askedAt := time.Now()
@@ -150,12 +151,12 @@ func (p *Projector) reachEnds(ctx context.Context) error {
 		p.publishProgress()
 	}
 
-	// Serving the saved state: readers have been answered all along.
+	// While the saved state is served, readers are answered all along: only the phase changes.
 	if p.phase == servingSaved && isReached() {
 		p.phase = caughtUp
 	}
 
-	// Caught up: the model was complete when the end was asked for.
+	// A model that has reached the end was complete when the end was asked for.
 	if p.phase == caughtUp && isReached() && !p.target.askedAt.IsZero() {
 		if p.target.askedAt.After(p.tracker.progress.AsOf) {
 			p.tracker.progress.AsOf = p.target.askedAt
@@ -168,8 +169,8 @@ func (p *Projector) reachEnds(ctx context.Context) error {
 	return nil
 }
 
-// pollStream asks for the stream's end. It ends the session if the stream was replaced, if the consumer does
-// not deliver the stream's messages, and if subjects have gone.
+// pollStream asks for the stream's end. Its error ends the session: the stream was replaced, the consumer
+// does not deliver the stream's messages, or the stream has lost subjects.
 func (p *Projector) pollStream(ctx context.Context) error {
 	// Count the subjects before the stream is asked, since it may grow meanwhile.
 	view := p.projection.model.View()
@@ -185,7 +186,7 @@ func (p *Projector) pollStream(ctx context.Context) error {
 		return errors.New("the stream is not the one that was read")
 	}
 
-	// The stream has more, and nothing was delivered for two polls: find out why.
+	// Nothing was delivered for two polls, although the stream has more messages: find out why.
 	if last > p.projection.meta.Sequence && time.Since(p.movedAt) > 2*p.cfg.pace.pollEvery {
 		if err := p.checkDelivery(ctx, last); err != nil {
 			return err
@@ -200,7 +201,7 @@ func (p *Projector) pollStream(ctx context.Context) error {
 		return errors.New("the stream has lost subjects")
 	}
 
-	// Once the model has reached this end, it was complete at askedAt (reachEnds).
+	// Once the model has reached this end, reachEnds notes that the model was complete at askedAt.
 	if p.phase == caughtUp && p.target.askedAt.IsZero() {
 		p.target = end{last, askedAt}
 	}
@@ -219,7 +220,7 @@ func (p *Projector) pollStream(ctx context.Context) error {
 }
 
 // checkDelivery finds out why the consumer delivers nothing. If no message is left after the checkpoint, the
-// checkpoint moves to last. If there is a message, checkDelivery fails after a while.
+// checkpoint moves to last. If there is a message, checkDelivery fails once stuckAfter is over.
 func (p *Projector) checkDelivery(ctx context.Context, last uint64) error {
 	_, err := p.source.NextMessage(ctx, p.projection.meta.Sequence+1)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {

@@ -41,8 +41,8 @@ type Progress struct {
 	// Frozen is why nothing is applied: FrozenMissing, FrozenForeign, or empty.
 	Frozen string
 
-	// Rewound: the stream came back in an older state, and nobody has recovered it since. Reading:
-	// it is being read again from its beginning, beside the model that is shown.
+	// Rewound means that the stream came back in an older state, and nobody has recovered it since.
+	// Reading means that it is being read again from its beginning, beside the model that is shown.
 	Rewound, Reading bool
 
 	// Unpublished counts the known states that the stream is not known to hold.
@@ -98,7 +98,7 @@ type tracker struct {
 	published atomic.Pointer[Progress]
 }
 
-// setProblem sets the sentence about a problem, or clears it if empty, and reports whether it is new.
+// setProblem sets the sentence about a problem, "" if there is no problem, and reports whether the sentence is new.
 func (t *tracker) setProblem(source problem, sentence string) (isNew bool) {
 	if t.sentences[source] == sentence {
 		return false
@@ -108,7 +108,6 @@ func (t *tracker) setProblem(source problem, sentence string) (isNew bool) {
 	return true
 }
 
-// publish publishes a copy of the progress.
 func (t *tracker) publish() {
 	p := t.progress
 	p.unsaved = t.sentences[storeProblem]
@@ -127,7 +126,6 @@ func (t *tracker) lastError() string {
 	if t.progress.CaughtUp {
 		return ""
 	}
-
 	if !t.progress.Connected {
 		return "Waiting for the broker."
 	}
@@ -152,7 +150,7 @@ func (p *Projector) publishProgress() {
 	meta := p.projection.meta
 	isReading := p.projection.reading
 	lacking := p.projection.model.View().Lacking()
-	if isReading { // not compared yet
+	if isReading { // the rest of the stream may still have them
 		lacking = 0
 	}
 
@@ -190,13 +188,14 @@ func (p *Projector) reportFailure(err error) {
 		p.deniedAt = time.Time{}
 		p.tracker.progress.Connected = isConnected
 		p.publishProgress()
-		if p.tracker.setProblem(streamProblem, fmt.Sprintf("The stream is not being followed: %v.", err)) {
+		isNew := p.tracker.setProblem(streamProblem, fmt.Sprintf("The stream is not being followed: %v.", err))
+		if isNew {
 			p.log.Warn("the stream is not being followed; trying again", "error", err, "checkpoint", p.projection.meta.Sequence)
 		}
 		return
 	}
 
-	// A broker that is starting may deny its stream once.
+	// A broker that is starting may say once that it has no stream: do not freeze before retryEvery is over.
 	if p.deniedAt.IsZero() {
 		p.deniedAt = time.Now()
 	}
@@ -205,7 +204,8 @@ func (p *Projector) reportFailure(err error) {
 	}
 
 	p.tracker.setProblem(streamProblem, "")
-	if p.tracker.setProblem(frozenProblem, frozen.sentence) {
+	isNew := p.tracker.setProblem(frozenProblem, frozen.sentence)
+	if isNew {
 		p.log.Error("frozen: nothing is applied, and the last state is served", "reason", frozen.sentence, "checkpoint", p.projection.meta.Sequence)
 	}
 
@@ -215,7 +215,7 @@ func (p *Projector) reportFailure(err error) {
 	p.serveSaved()
 }
 
-// serveSaved has a saved state served that no session has joined with the stream, if it has been complete once.
+// serveSaved lets readers have the saved state before a session has caught up, if that state was complete once.
 func (p *Projector) serveSaved() {
 	if p.phase.isServed() || !p.projection.meta.Complete {
 		return

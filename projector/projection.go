@@ -10,7 +10,7 @@ import (
 	"example.org/registry/snapshots"
 )
 
-// maxMarks is how many of the last messages recognize the stream.
+// maxMarks is the number of last messages that are kept to recognize the stream.
 const maxMarks = 16
 
 // projection is the read model with its position in the stream. Model and position change together, while mu
@@ -29,8 +29,8 @@ func (p *projection) isEmpty() bool {
 	return p.meta.Sequence == 0 && p.model.View().NumSubjects() == 0
 }
 
-// apply applies messages, after which everything up to a sequence has been read. It returns the records
-// that lost against known states, by their sequence.
+// apply applies messages, whose content is in items, and moves the checkpoint to upTo. It returns the
+// records that lost against known states, by their sequence.
 func (p *projection) apply(messages []stream.Message, items []decoded, upTo uint64) map[uint64]readmodel.Loss {
 	records := make([]readmodel.Record, 0, len(items))
 	for _, item := range items {
@@ -76,7 +76,6 @@ func (p *projection) endReading() []events.Subject {
 	return p.model.Lacking()
 }
 
-// update changes the meta record.
 func (p *projection) update(change func(m *snapshots.Meta)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,7 +86,7 @@ func (p *projection) update(change func(m *snapshots.Meta)) {
 func (p *projection) metaToSave() snapshots.Meta {
 	m := p.meta
 	m.Digest = p.model.Digest().String()
-	if p.reading { // a process that dies now begins again
+	if p.reading { // after a crash now, the next process must read the stream from its beginning
 		m.Sequence = 0
 		m.Marks = nil
 		m.Erased = 0
@@ -112,8 +111,8 @@ func (p *projection) nameFeed() {
 	p.model.NameFeed(name)
 }
 
-// beginBulk makes the model publish nothing until endBulk, if many messages are pending: no client is shown the
-// model before it has read them.
+// beginBulk makes the model publish nothing until endBulk, if many messages are pending: clients see the model
+// only once these messages are applied.
 func (p *projection) beginBulk(pending uint64) {
 	// Many messages are more than one batch, and more than a tenth of the entries.
 	numEntries := p.model.View().Total()

@@ -48,10 +48,10 @@ func New(cfg Config) *Projector {
 	p.tracker.began = time.Now()
 	p.saver = newSaver(cfg, &p.tracker)
 	p.upkeep = newUpkeep(cfg, &p.tracker)
-	// Known states without a checkpoint: the last process ended while it read the stream again.
+	// Known states without a checkpoint mean that the last process ended while it read the stream again.
 	p.projection.reading = cfg.Meta.Sequence == 0 && !p.projection.isEmpty()
 
-	// The saved state was complete when its last message was stored. The broker's clock may be ahead.
+	// The saved state was complete when the broker stored its last message. The broker's clock may be ahead.
 	if marks := cfg.Meta.Marks; cfg.Meta.Complete && len(marks) > 0 {
 		p.tracker.progress.AsOf = marks[len(marks)-1].Time
 		if p.tracker.progress.AsOf.After(p.tracker.began) {
@@ -62,13 +62,13 @@ func New(cfg Config) *Projector {
 	return p
 }
 
-// firstWait is the wait after a session that made no step. Each further one doubles it.
+// firstWait is the wait after a session that has read nothing. Each further such session doubles the wait.
 const firstWait = 50 * time.Millisecond
 
 var errRejectionsWait = errors.New("rejected events are waiting to be copied")
 
 // Run follows the stream until ctx ends, and saves every event that it has applied. Before the model has
-// caught up, a stream that must not be followed ends it with an error.
+// caught up, a stream that must not be followed ends Run with an error.
 func (p *Projector) Run(ctx context.Context) error {
 	defer close(p.ended)
 	wait := firstWait
@@ -86,8 +86,8 @@ func (p *Projector) Run(ctx context.Context) error {
 		}
 		p.reportFailure(err)
 
-		// After a session that made a step, the next one begins at once: it may only have to pass a message that
-		// no consumer delivers.
+		// After a session that has read something, the next session begins at once: it may only have to read one
+		// message that no consumer delivers.
 		if p.projection.meta.Sequence > before {
 			wait = firstWait
 			continue
@@ -98,7 +98,7 @@ func (p *Projector) Run(ctx context.Context) error {
 }
 
 // followStream is one session: it reads the stream with one consumer until a problem occurs, and returns
-// that.
+// the problem.
 func (p *Projector) followStream(ctx context.Context) error {
 	if p.saver.isFull() {
 		return errRejectionsWait
@@ -168,7 +168,7 @@ func (p *Projector) readDeliveries(ctx context.Context, consumer *consumer) erro
 			p.saver.finish(err)
 			p.publishProgress()
 			p.runUpkeep(ctx)
-		case <-save.C:
+		case <-save.C: // also lets startIfDue look again
 			p.runUpkeep(ctx)
 		case <-poll.C:
 			if err := p.pollStream(ctx); err != nil {
@@ -203,8 +203,8 @@ func (p *Projector) apply(messages []stream.Message, upTo uint64) {
 	items := decodeAll(messages, p.log)
 	losses := p.projection.apply(messages, items, upTo)
 
-	// The state of a winner is saved. A loser may be the last message of its subject: then it hides the winner
-	// from other readers of the stream, until upkeep publishes the winner again.
+	// A message that has set the latest state is saved. Any other message may be the last of its subject: then it
+	// hides the latest state from other readers of the stream, until upkeep publishes that state again.
 	for i := range messages {
 		m := &messages[i]
 		item := &items[i]
@@ -226,14 +226,14 @@ func (p *Projector) apply(messages []stream.Message, upTo uint64) {
 
 // countLoser counts a message that has set no state, and rejects the message if the backend has made a mistake.
 func (p *Projector) countLoser(m *stream.Message, item *decoded, loss readmodel.Loss) {
-	// While the stream is read again, a loser is no mistake: the backend has published a greater revision since.
+	// While the stream is read again, a message that loses is no mistake: the backend has published a greater state since.
 	isMistake := !p.projection.reading && (loss.Conflict || loss.Unheeded)
 	if item.err == nil && !isMistake {
 		p.tracker.progress.Superseded++
 		return
 	}
 
-	// In the first replay another server has counted the unheeded removals already.
+	// A server that starts from nothing does not count old unheeded removals: another server has counted them.
 	isFirstReplay := !p.phase.isServed() && p.cfg.Meta.Sequence == 0
 	if loss.Unheeded && !isFirstReplay {
 		p.tracker.progress.Unheeded++
@@ -255,9 +255,10 @@ func (p *Projector) runUpkeep(ctx context.Context) {
 
 	meta := p.projection.meta
 	saved := p.saver.sequence
-	p.tracker.progress.RestoredStates += p.upkeep.run(ctx, saved, meta.Erased, !meta.Rewound)
+	mayRestore := !meta.Rewound
+	p.tracker.progress.RestoredStates += p.upkeep.run(ctx, saved, meta.Erased, mayRestore)
 
-	// The next start need not look at these removals again.
+	// At the next start, the removals up to Erased are not looked at again.
 	if saved > meta.Erased && p.upkeep.hasPurged(saved) {
 		p.projection.update(func(m *snapshots.Meta) { m.Erased = saved })
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	awaitEvery = 20 * time.Millisecond // checks of another projector's progress
+	awaitEvery = 20 * time.Millisecond // between two looks at another projector's progress
 
 	// awayWithin is how long the broker may be away during a rebuild or a replay.
 	awayWithin = 30 * time.Second
@@ -89,7 +89,7 @@ func (p *Projector) Replace(ctx context.Context, fresh *Projector, swap func() e
 	}
 }
 
-// trySwap calls swap if fresh is as far as old, and has saved that.
+// trySwap calls swap if fresh has read as far as old and has saved everything.
 func trySwap(old, fresh *Projector, swap func() error) (swapped bool, err error) {
 	old.projection.mu.Lock()
 	defer old.projection.mu.Unlock()
@@ -104,7 +104,7 @@ func trySwap(old, fresh *Projector, swap func() error) (swapped bool, err error)
 		return false, nil
 	}
 
-	// Equal digests are equal states. Otherwise each of them is compared, which takes a while.
+	// Equal digests mean equal states. If they differ, each state is compared, which takes a while.
 	if old.projection.model.Digest() != fresh.projection.model.Digest() {
 		if err := checkKnown(old.cfg.Store, fresh.projection.model); err != nil {
 			return false, err
@@ -138,7 +138,7 @@ func checkKnown(store Store, model *readmodel.Model) error {
 
 // awaitCaughtUp waits until p, which runs beside the caller, has caught up.
 func awaitCaughtUp(ctx context.Context, p *Projector, progress func(done, total uint64)) error {
-	for connected := time.Now(); time.Since(connected) < awayWithin; {
+	for lastConnected := time.Now(); time.Since(lastConnected) < awayWithin; {
 		now := p.Progress()
 		if progress != nil && now.Total > 0 {
 			progress(now.Done, now.Total)
@@ -154,7 +154,7 @@ func awaitCaughtUp(ctx context.Context, p *Projector, progress func(done, total 
 			return errors.New("the new read model cannot be saved: " + now.unsaved)
 		}
 		if now.Connected {
-			connected = time.Now()
+			lastConnected = time.Now()
 		}
 
 		select {

@@ -20,12 +20,12 @@ import (
 
 // Recovery publishes known states into a stream that has lost them. Its fields are an operator's decisions.
 type Recovery struct {
-	JetStream jetstream.JetStream // needed after Add
+	JetStream jetstream.JetStream // Add does not need it
 	Stream    string
 
 	Create            bool   // make a missing stream
 	Replicas, History int    // of a stream that is made
-	Into              string // the epoch of a stream that is not related to the sources
+	Into              string // the epoch of a stream that may be joined although no source is related to it
 
 	// Progress, if not nil, is called as states have been dealt with.
 	Progress func(done, total int)
@@ -64,13 +64,13 @@ func (r *Recovery) Plan(ctx context.Context) (info *jetstream.StreamInfo, sum pu
 		return nil, publish.Summary{Sent: len(r.states)}, nil
 	}
 
-	sum, err = r.publishStates(ctx, true)
+	sum, err = r.publishStates(ctx, true) // counts, and sends nothing
 	return info, sum, err
 }
 
 // Run publishes the known states that the stream lacks. First the stream gets a new epoch, which follows its
-// own epoch and the sources' epochs: every server then reads it again, beside the model that it shows, and goes
-// on by itself. Run may be repeated.
+// own epoch and the sources' epochs. Every server then reads the stream again, beside the model that the server
+// shows, and goes on by itself. Run may be repeated.
 func (r *Recovery) Run(ctx context.Context) (publish.Summary, error) {
 	info, err := r.findTarget(ctx)
 	if err != nil {
@@ -130,7 +130,6 @@ func (r *Recovery) findTarget(ctx context.Context) (*jetstream.StreamInfo, error
 		len(r.states), strings.Join(epochs, ", "), found.Epoch)
 }
 
-// createTarget makes the stream with a new epoch.
 func (r *Recovery) createTarget(ctx context.Context) error {
 	epoch := events.NewEpoch()
 	id := stream.Identity{Epoch: epoch, Follows: stream.Follow(epoch, r.sources...)}
@@ -142,7 +141,6 @@ func (r *Recovery) createTarget(ctx context.Context) error {
 	return nil
 }
 
-// renewEpoch gives the stream a new epoch.
 func (r *Recovery) renewEpoch(ctx context.Context, info *jetstream.StreamInfo) error {
 	epoch := events.NewEpoch()
 	followed := append([]stream.Identity{stream.IdentityOf(info)}, r.sources...)
@@ -174,7 +172,7 @@ func (r *Recovery) publishStates(ctx context.Context, dryRun bool) (publish.Summ
 	}
 
 	sum, err := publish.New(r.JetStream, cfg).PublishAll(ctx, all)
-	if refused, is := errors.AsType[*publish.MessageError](err); is {
+	if refused, isRefused := errors.AsType[*publish.MessageError](err); isRefused {
 		err = refused.Err // the index means nothing to an operator
 	}
 	return sum, err

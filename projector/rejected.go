@@ -30,7 +30,7 @@ const (
 	// copiesAtOnce bounds the concurrent requests for copies.
 	copiesAtOnce = 32
 
-	// countAfter is the wait after the copies could not be counted: the account may forbid it.
+	// countAfter is the wait before another count after a failed count: the account may forbid counting.
 	countAfter = time.Minute
 )
 
@@ -55,7 +55,7 @@ type copier struct {
 	nextCount time.Time // owned by Run
 }
 
-// copyAll copies rejected events of an epoch. A repetition replaces a copy.
+// copyAll copies rejected events of an epoch. A second copy of an event replaces the first.
 func (c *copier) copyAll(ctx context.Context, epoch string, rejected []rejection) error {
 	if len(rejected) == 0 {
 		return nil
@@ -82,7 +82,7 @@ func (c *copier) ensureStream(ctx context.Context) error {
 		_, err = c.stream.JS.CreateStream(creating, stream.RejectedConfig(c.replicas))
 		err = natserr.Explain(c.stream.JS.Conn(), err, jetstream.DefaultAPIPrefix+"STREAM.CREATE.")
 	}
-	if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // a replica was faster
+	if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another server created it first
 		return fmt.Errorf("stream %s: %w", c.stream.Name, err)
 	}
 	return nil
@@ -99,7 +99,6 @@ func (c *copier) publishCopy(ctx context.Context, epoch string, r rejection) err
 	return natserr.Explain(nc, err, events.RejectedPrefix)
 }
 
-// newCopy returns the copy of a rejected event as it is stored.
 func newCopy(epoch string, r rejection) *nats.Msg {
 	m := r.message
 	seq := strconv.FormatUint(m.Sequence, 10)
@@ -126,8 +125,8 @@ func subjectToken(epoch string) string {
 	return strings.NewReplacer(".", "_", "*", "_", ">", "_", " ", "_").Replace(epoch)
 }
 
-// count returns how many copies there are, of any stream's events. After a failure ok is false for a
-// while.
+// count returns how many copies there are, of any stream's events. After a failure, ok is false until
+// countAfter is over.
 func (c *copier) count(ctx context.Context) (copies uint64, ok bool) {
 	if time.Now().Before(c.nextCount) {
 		return 0, false
@@ -161,16 +160,22 @@ func ListRejected(ctx context.Context, js jetstream.JetStream) (all []Rejection,
 		return nil, nil
 	}
 
-	for next := uint64(1); err == nil; {
-		var m stream.Message
-		m, err = copies.NextMessage(ctx, next)
-		if r, ok := parseRejection(&m); err == nil && ok {
+	if err != nil {
+		return nil, err
+	}
+
+	for next := uint64(1); ; {
+		m, err := copies.NextMessage(ctx, next)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			break // that was the last copy
+		}
+		if err != nil {
+			return nil, err
+		}
+		if r, ok := parseRejection(&m); ok {
 			all = append(all, r)
 		}
 		next = m.Sequence + 1
-	}
-	if !errors.Is(err, jetstream.ErrMsgNotFound) {
-		return nil, err
 	}
 
 	slices.SortFunc(all, func(a, b Rejection) int {

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// copyWithin bounds the copying of a commit's rejected events, which is then repeated.
+	// copyWithin bounds the copying of a commit's rejected events. If the time is over, all are copied again.
 	copyWithin = 30 * time.Second
 
 	// maxRejectedBytes bounds the rejected events that wait to be copied.
@@ -33,10 +33,10 @@ type commit struct {
 
 	since time.Time // zero if there is nothing to save
 
-	// Set when it is handed over.
+	// These fields are set when the commit is handed over, and isStale later.
 	meta    snapshots.Meta
-	changes uint64
-	isStale bool // the stream is read again: its checkpoint is of the old numbering
+	changes uint64 // the saver's number of changes
+	isStale bool   // the stream is being read again since: the checkpoint in meta belongs to the old sequences
 }
 
 func newCommit() *commit { return &commit{states: map[events.Subject]snapshots.State{}} }
@@ -54,9 +54,9 @@ type saver struct {
 	problems *tracker
 
 	pending   *commit    // applied, and not handed over yet
-	running   *commit    // handed over until the store has it, or nil
-	isSaving  bool       // the goroutine has running; otherwise running has failed
-	results   chan error // of running
+	running   *commit    // handed over, and not in the store yet, or nil
+	isSaving  bool       // a goroutine saves running; if it is false, the last try has failed
+	results   chan error // of the tries to save running
 	notBefore time.Time  // after a failure
 
 	sequence uint64        // checkpoint that the store has; 0 while the stream is read again
@@ -127,12 +127,13 @@ func (s *saver) save(c *commit) error {
 	return s.cfg.Store.Save(snapshots.Commit{States: c.states, Lacking: c.lacking, Meta: c.meta})
 }
 
-// finish takes the result of the running commit. One that has failed is saved again before the next.
+// finish takes the result of the running commit. A commit that has failed is saved again before the next one.
 func (s *saver) finish(err error) {
 	s.isSaving = false
 	if err != nil {
 		s.notBefore = time.Now().Add(s.cfg.pace.retryEvery)
-		if s.problems.setProblem(storeProblem, fmt.Sprintf("The store cannot be written: %v.", err)) {
+		isNew := s.problems.setProblem(storeProblem, fmt.Sprintf("The store cannot be written: %v.", err))
+		if isNew {
 			s.cfg.Logger.Error("the store cannot be written; the model is served, and saved later", "error", err)
 		}
 		return
@@ -149,7 +150,7 @@ func (s *saver) finish(err error) {
 // saveRest saves everything that has been applied, when the projector ends. Whatever cannot be saved is
 // read again at the next start.
 func (s *saver) saveRest(p *projection) {
-	// A running commit lacks what was applied after it began: another one follows.
+	// A running commit lacks the states that were applied after it was handed over: another commit follows with that.
 	for s.isSaving || !s.hasAll() {
 		if !s.isSaving {
 			s.start(p)
@@ -163,8 +164,8 @@ func (s *saver) saveRest(p *projection) {
 	}
 }
 
-// forgetSequences drops the sequences of pending states, which mean nothing any more: a later commit says
-// which states the stream lacks. The running commit comes before that one, so its states may stay as they are.
+// forgetSequences drops the sequences of pending states, which mean nothing any more. The states of the running
+// commit may keep theirs: a later commit says which states the stream lacks.
 func (s *saver) forgetSequences() {
 	for subject, state := range s.pending.states {
 		s.pending.states[subject] = snapshots.State{Line: state.Line}

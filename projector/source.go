@@ -25,8 +25,8 @@ type fatalError struct{ error }
 
 func (e *fatalError) Unwrap() error { return e.error }
 
-// frozenError means that there is no stream to go on with. why is the value for Progress.Frozen, and sentence
-// tells the operator the remedy.
+// frozenError means that the stream is missing or another registry's. why is the value for Progress.Frozen,
+// and sentence tells the operator the remedy.
 type frozenError struct{ why, sentence string }
 
 func (e *frozenError) Error() string { return e.sentence }
@@ -65,17 +65,16 @@ func (s *source) checkReplaced(ctx context.Context, accepted *jetstream.StreamIn
 type sight int
 
 const (
-	unknownStream sight = iota // it holds none of these messages: all were displaced or erased
-	sameStream                 // its newest message among these is the message that was read
-	otherStream                // it ends before the checkpoint, or holds another message at the sequence of a mark
+	unknownStream sight = iota // the stream holds none of these messages: all were displaced or erased
+	sameStream                 // the newest of these messages that the stream still holds is the one that was read
+	otherStream                // the stream ends before the checkpoint, or holds another message at the sequence of a mark
 )
 
-// recognize compares the last messages that were read with the stream, the newest first.
+// recognize compares the stream with the marks of the last messages that were read, the newest first.
 func (s *source) recognize(ctx context.Context, info *jetstream.StreamInfo, known snapshots.Meta) (sight, error) {
 	if info.State.LastSeq < known.Sequence {
 		return otherStream, nil
 	}
-
 	if known.Sequence == 0 {
 		return sameStream, nil
 	}
@@ -139,7 +138,6 @@ func refuseStream(c jetstream.StreamConfig) error {
 	return nil
 }
 
-// create makes the stream.
 func (s *source) create(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stream.RequestTimeout)
 	defer cancel()
@@ -154,18 +152,17 @@ func (s *source) create(ctx context.Context) error {
 	return s.explainCreate(err)
 }
 
-// The broker's codes for replicas without a cluster, for more replicas than the cluster has running
-// nodes, and for subjects that belong to another stream.
+// The broker's error codes.
 const (
-	codeReplicas jetstream.ErrorCode = 10074
-	codeNoPeers  jetstream.ErrorCode = 10005
-	codeOverlap  jetstream.ErrorCode = 10065
+	codeReplicas jetstream.ErrorCode = 10074 // replicas without a cluster
+	codeNoPeers  jetstream.ErrorCode = 10005 // more replicas than the cluster has running nodes
+	codeOverlap  jetstream.ErrorCode = 10065 // the subjects belong to another stream
 )
 
 // explainCreate distinguishes errors that only the operator can fix from temporary ones.
 func (s *source) explainCreate(err error) error {
 	reply, isReply := errors.AsType[*jetstream.APIError](err)
-	if !isReply || reply.ErrorCode == jetstream.JSErrCodeStreamNameInUse { // in use: a replica was faster
+	if !isReply || reply.ErrorCode == jetstream.JSErrCodeStreamNameInUse { // another server created it first
 		return err
 	}
 
@@ -186,7 +183,7 @@ func (s *source) explainCreate(err error) error {
 	return err
 }
 
-// describeFull returns a sentence if the stream takes in no events, or "".
+// describeFull returns a sentence if the stream has no room for a message of the maximal size, or "".
 func describeFull(info *jetstream.StreamInfo) string {
 	c := info.Config
 	if c.MaxBytes > 0 && info.State.Bytes+uint64(max(c.MaxMsgSize, 0)) > uint64(c.MaxBytes) {

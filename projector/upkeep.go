@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// upkeepWithin bounds one turn, so that the next messages are applied soon.
+	// upkeepWithin bounds one call of run, so that the next messages are applied soon.
 	upkeepWithin = 100 * time.Millisecond
 
 	// upkeepRetry is the wait after a purge that failed. If the account forbids purges, each one fails.
@@ -54,7 +54,7 @@ func newUpkeep(cfg Config, problems *tracker) *upkeep {
 // server, may not have purged the messages before these removals.
 func (u *upkeep) findRemovals(erased uint64) {
 	err := u.cfg.Store.Each(nil, func(state snapshots.State) error {
-		// Decode only lines that contain the type of a removal, perhaps in another field.
+		// Decode only lines that contain the type of a removal. It may be in another member, such as a reason.
 		mayBeRemoval := bytes.Contains(state.Line, []byte(events.TypeDelisted)) || bytes.Contains(state.Line, []byte(events.TypeDonationRemoved))
 		if state.Sequence <= erased || !mayBeRemoval {
 			return nil
@@ -94,7 +94,7 @@ func (u *upkeep) forgetUpTo(sequence uint64) {
 	maps.DeleteFunc(u.displaced, isForgotten)
 }
 
-// hasPurged reports whether no removal up to a sequence waits for a purge.
+// hasPurged reports whether no removal up to a sequence waits for a purge. It is false while u is not active.
 func (u *upkeep) hasPurged(upTo uint64) bool {
 	for _, seq := range u.purges {
 		if seq <= upTo {
@@ -107,7 +107,7 @@ func (u *upkeep) hasPurged(upTo uint64) bool {
 // run does some of the work that follows from saved messages, those up to the sequence saved. It returns how
 // many states it has published again. Removals in the store after the sequence erased may need a purge.
 func (u *upkeep) run(ctx context.Context, saved, erased uint64, mayRestore bool) (restored uint64) {
-	// Another server does the work. Should this one begin to, it finds in the store what is forgotten here.
+	// Another server does the work. If this server takes it over, it looks for removals in the store again.
 	if !u.cfg.MayWrite() {
 		u.isActive = false
 		u.forgetUpTo(saved)
@@ -127,7 +127,8 @@ func (u *upkeep) run(ctx context.Context, saved, erased uint64, mayRestore bool)
 		sentence = fmt.Sprintf("Messages before removals are not purged: %v.", err)
 		u.notBefore = time.Now().Add(upkeepRetry)
 	}
-	if u.problems.setProblem(purgesProblem, sentence) && sentence != "" {
+	isNew := u.problems.setProblem(purgesProblem, sentence)
+	if isNew && sentence != "" {
 		u.cfg.Logger.Warn("messages before removals are not purged; trying again", "problem", sentence)
 	}
 
@@ -163,14 +164,15 @@ func (u *upkeep) purgeBefore(ctx context.Context, subject events.Subject, seq ui
 	if err != nil {
 		return err
 	}
+
 	if e, err := m.Event(); err != nil || e.Data.Subject() != subject || !e.Type.Removes() {
 		return nil
 	}
 	return u.stream.PurgeBefore(ctx, subject.String(), seq)
 }
 
-// restoreAll publishes displaced states again. Another program may do the same, so each subject has its
-// turn only once in a while.
+// restoreAll publishes displaced states again. Another program may do the same, so between two publications
+// of a subject's state restoreEvery must pass.
 func (u *upkeep) restoreAll(ctx context.Context, saved uint64, deadline time.Time) (restored uint64) {
 	for subject, seq := range u.displaced {
 		if time.Now().After(deadline) {
@@ -180,11 +182,11 @@ func (u *upkeep) restoreAll(ctx context.Context, saved uint64, deadline time.Tim
 		if isRecent || seq > saved {
 			continue
 		}
+		// A message hides nothing if there is no state, or if the latest state comes later in the stream.
 		state, isKnown, err := u.cfg.Store.State(subject)
 		if err != nil {
 			continue
 		}
-		// The message at seq hides no state: there is none, or the latest state comes after seq.
 		if !isKnown || state.Sequence >= seq {
 			delete(u.displaced, subject)
 			continue

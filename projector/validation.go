@@ -13,8 +13,8 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// Bounds of waiting requests. One goroutine answers them; further requests are dropped, and their
-// senders time out.
+// Bounds of the requests that wait for the one goroutine that answers them. Further requests are dropped,
+// and their senders time out.
 const (
 	maxRequests     = 256
 	maxRequestBytes = 16 << 20
@@ -25,14 +25,14 @@ type validation struct {
 	Valid   bool   `json:"valid"`
 	Subject string `json:"subject,omitempty"`
 	Known   int64  `json:"known,omitempty"` // the greatest revision known of the subject
-	Stale   bool   `json:"stale,omitempty"` // it is greater than the event's
+	Stale   bool   `json:"stale,omitempty"` // Known is greater than the event's revision
 	Reason  string `json:"reason,omitempty"`
 }
 
-// ServeValidation answers requests on events.ValidateSubject until stop is called: whether a
-// Projector would apply or reject an event, by the same decoder. It also refuses a revision far
-// ahead of the clock. It needs no stream, and nc need not be up. Every process of a stream calls it
-// once; they share the requests. known returns the greatest revision known of a subject, or 0.
+// ServeValidation answers requests on events.ValidateSubject until stop is called. A reply says whether a
+// Projector, with the same decoder, would reject an event. It also refuses a revision far ahead of the
+// clock. It needs no stream, and nc need not be up. Every process of a stream calls ServeValidation once;
+// the processes share the requests. known returns the greatest revision known of a subject, or 0.
 func ServeValidation(nc *nats.Conn, known func(events.Subject) int64, log *slog.Logger) (stop func(), err error) {
 	d := &decoder{renderer: readmodel.NewRenderer(), log: log}
 	service, err := micro.AddService(nc, micro.Config{

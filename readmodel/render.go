@@ -80,6 +80,7 @@ func (r *Renderer) renderEntry(e *events.Entry) *Row {
 	if row.keys.Shape == name {
 		row.keys.Shape = row.folded
 	}
+
 	if row.keys.Folded == row.keys.Shape {
 		row.keys.Folded = row.keys.Shape
 	}

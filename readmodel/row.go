@@ -174,6 +174,7 @@ func filterOf(e *events.Entry) (f filterBits) {
 	if e.Proofs.ID != "" {
 		f |= bitProofs
 	}
+
 	if e.Proofs.Private {
 		f |= bitPrivate
 	}

@@ -107,6 +107,7 @@ func (s *state) knownState(k events.Subject) known {
 		}
 		return known{Rank: e.row.stateRank(), sequence: e.sequence, shown: e.row.isShown()}
 	}
+
 	if e.total.revision == 0 {
 		return known{}
 	}
@@ -122,6 +123,7 @@ func (s *state) applyRecord(r *Record) (winner *known) {
 	if order < 0 {
 		return &current
 	}
+
 	if order == 0 { // r repeats the known state, perhaps in a later message
 		if r.Sequence > current.sequence {
 			s.setSequence(r.Subject, r.Sequence)
@@ -167,6 +169,7 @@ func (s *state) link(l *list, e entry) {
 	if e.sequence > 0 {
 		s.feed.Set(e.sequence, r)
 	}
+
 	if r.removed {
 		l.tombstones++
 	}

@@ -40,8 +40,8 @@ const (
 var ErrNoSnapshot = errors.New("there is no snapshot of this name")
 
 // Bucket is the object store of snapshots, in the layout of NATS. The client library reads objects with a
-// consumer, whose messages the accounts of the roles do not pass: so Bucket makes single requests. Any
-// goroutine may use a Bucket.
+// consumer, but the accounts of the roles do not pass the messages of one. So Bucket makes single requests.
+// Any goroutine may use a Bucket.
 type Bucket struct {
 	js       jetstream.JetStream
 	stream   stream.Stream
@@ -64,7 +64,7 @@ type Object struct {
 	info jetstream.ObjectInfo
 }
 
-// Create makes the bucket if it is missing. It never alters one.
+// Create makes the bucket if it is missing. It never alters an existing one.
 func (b *Bucket) Create(ctx context.Context) error {
 	if _, err := b.stream.Info(ctx); !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return err
@@ -112,7 +112,7 @@ func (b *Bucket) Put(ctx context.Context, s *Store) (Object, error) {
 		}
 	}
 
-	// The name makes the chunks a snapshot.
+	// The chunks become a snapshot once the object's name is stored.
 	text, err := json.Marshal(info)
 	if err != nil {
 		return Object{}, err
@@ -134,7 +134,7 @@ func writePacked(ctx context.Context, s *Store, to io.Writer) (Header, error) {
 func (b *Bucket) putChunk(ctx context.Context, info *jetstream.ObjectInfo, chunk []byte) error {
 	info.Chunks++
 	err := b.publishMessage(ctx, chunkPrefix+info.NUID, chunk)
-	if errors.Is(err, natserr.ErrRefused) { // one text for all objects
+	if errors.Is(err, natserr.ErrRefused) { // the text is the same for all objects
 		err = fmt.Errorf("%w: this user of the broker may not publish to %s>", natserr.ErrRefused, chunkPrefix)
 	}
 	if err != nil {
@@ -182,7 +182,7 @@ func (b *Bucket) List(ctx context.Context) ([]Object, error) {
 		all = append(all, o)
 	}
 
-	slices.SortFunc(all, func(a, b Object) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.Name, a.Name)) })
+	slices.SortFunc(all, func(x, y Object) int { return cmp.Or(y.Time.Compare(x.Time), cmp.Compare(y.Name, x.Name)) })
 	return all, nil
 }
 
@@ -216,7 +216,6 @@ func (b *Bucket) listSubjects(ctx context.Context, filter string) (all []string,
 	return all, nil
 }
 
-// readObject reads the description of one object.
 func (b *Bucket) readObject(ctx context.Context, subject string) (Object, error) {
 	m, err := b.stream.LastMessage(ctx, subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -226,7 +225,7 @@ func (b *Bucket) readObject(ctx context.Context, subject string) (Object, error)
 		return Object{}, err
 	}
 
-	// Other programs may have put an object that is none of ours.
+	// Other programs may have put an object that is no snapshot.
 	name, _ := base64.URLEncoding.DecodeString(strings.TrimPrefix(subject, namePrefix))
 	o := Object{Name: string(name), Time: m.Time}
 	if err := json.Unmarshal(m.Data, &o.info); err != nil {
@@ -270,15 +269,15 @@ func (b *Bucket) Open(ctx context.Context, name string) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(packed)), nil
 }
 
-// Prune keeps the newest snapshots of the registry with the identity id, keep in number, and removes the
-// registry's older snapshots and the chunks that a killed Put has left. It returns the removed names.
+// Prune keeps the newest snapshots of the registry with the identity id: as many as keep says, and at least
+// one. It removes the registry's older snapshots and the chunks that a killed Put has left, and returns the
+// names of the removed snapshots.
 func (b *Bucket) Prune(ctx context.Context, id stream.Identity, keep int) (removed []string, err error) {
 	all, err := b.List(ctx)
 	if err != nil {
 		return nil, err
 	}
 
-	// The newest of the registry stay, and all of other registries.
 	own := slices.DeleteFunc(all, func(o Object) bool {
 		return o.Err != nil || o.Header.Stream != id.Stream || !id.Has(o.Header.Epoch)
 	})
@@ -292,7 +291,6 @@ func (b *Bucket) Prune(ctx context.Context, id stream.Identity, keep int) (remov
 	return removed, b.removeOrphans(ctx)
 }
 
-// purgeSubject removes all messages of a subject.
 func (b *Bucket) purgeSubject(ctx context.Context, subject string) error {
 	return b.stream.PurgeBefore(ctx, subject, math.MaxUint64)
 }
@@ -304,7 +302,7 @@ func (b *Bucket) removeOrphans(ctx context.Context) error {
 		return err
 	}
 
-	all, err := b.List(ctx) // after the chunks, so that a name that is put now is there
+	all, err := b.List(ctx) // after the chunks were listed, so that each of them whose Put has ended has its name here
 	if err != nil {
 		return err
 	}

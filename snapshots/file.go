@@ -70,7 +70,7 @@ func eraseFree(db *bolt.DB, path string) error {
 	}
 	defer func() { _ = tx.Rollback() }() // the transaction writes nothing
 
-	const metaPages = 2 // they come first, and are never free
+	const metaPages = 2 // these pages come first, and are never free
 	size := int64(db.Info().PageSize)
 	for number := int64(metaPages); number*size < info.Size(); number++ {
 		page, err := tx.Page(int(number))
@@ -78,7 +78,7 @@ func eraseFree(db *bolt.DB, path string) error {
 			return err
 		}
 
-		// Behind the last page of the database page is nil, but a failed transaction may have written text there.
+		// After the last page of the database, page is nil. A failed transaction may have written text there, too.
 		isUsed := page != nil && page.Type != "free"
 		if isUsed {
 			continue
@@ -90,7 +90,7 @@ func eraseFree(db *bolt.DB, path string) error {
 	return file.Sync()
 }
 
-// erasePage overwrites a page with zeros, unless it has them already.
+// erasePage overwrites a page with zeros, unless it has only zeros already.
 func erasePage(file *os.File, offset, size int64) error {
 	content := make([]byte, size)
 	n, err := file.ReadAt(content, offset)
@@ -107,7 +107,7 @@ func erasePage(file *os.File, offset, size int64) error {
 	return err
 }
 
-// SetAside renames a store that is damaged, replacing an earlier one, and returns its new name.
+// SetAside renames a damaged store, replaces a store that was set aside earlier, and returns the new name.
 func SetAside(path string) (name string, err error) {
 	return path + damagedSuffix, RenameDurably(path, path+damagedSuffix)
 }

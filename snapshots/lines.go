@@ -26,7 +26,7 @@ func Unpack(r io.Reader) (io.Reader, error) {
 		return nil, errors.New("the file is UTF-16, as PowerShell's > writes it; save it as UTF-8")
 	}
 
-	// The first bytes tell how it is packed.
+	// The first bytes tell how the text is packed.
 	var unpacked io.Reader = in
 	err = nil
 	if bytes.HasPrefix(head, []byte("\x1f\x8b")) {
@@ -41,7 +41,7 @@ func Unpack(r io.Reader) (io.Reader, error) {
 
 	text := bufio.NewReaderSize(unpacked, 64<<10)
 	const mark = "\ufeff"
-	if head, _ := text.Peek(len(mark)); string(head) == mark { // an error comes again
+	if head, _ := text.Peek(len(mark)); string(head) == mark { // the caller's first read returns an error again
 		_, _ = text.Discard(len(mark))
 	}
 	return text, nil
@@ -50,9 +50,9 @@ func Unpack(r io.Reader) (io.Reader, error) {
 // ErrLongLine is the error of a line that is longer than the limit.
 var ErrLongLine = errors.New("line too long")
 
-// ReadLines calls visit with the number and the text of each line that is not blank, until it returns
-// an error. A line longer than limit bytes has the error ErrLongLine instead of its text. The text is
-// valid during the call.
+// ReadLines calls visit with the number and the text of each line that is not blank, until visit returns
+// an error. For a line longer than limit bytes, visit gets ErrLongLine instead of the text. The text is
+// valid only during the call.
 func ReadLines(r io.Reader, limit int, visit func(number int, text []byte, err error) error) error {
 	in := bufio.NewReaderSize(r, limit+len("\r\n"))
 	for number := 1; ; number++ {

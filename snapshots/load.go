@@ -20,7 +20,7 @@ func (s *Store) loadModel(ctx context.Context) (*readmodel.Model, error) {
 	meta := s.Meta()
 	model := readmodel.New()
 	model.BeginBulk()
-	model.Load(nil, meta.Sequence) // a stream may have been read that left no state
+	model.Load(nil, meta.Sequence) // sets the checkpoint, even if there are no states
 	err := s.view(func(tx *bolt.Tx) error {
 		return loadStates(ctx, tx.Bucket(statesBucket).Cursor(), model, meta.Sequence)
 	})
@@ -53,7 +53,7 @@ func loadStates(ctx context.Context, cursor *bolt.Cursor, model *readmodel.Model
 			last := pair{key, value}
 			batch = append(batch, last)
 			key, value = cursor.Next()
-			if key != nil && bytes.Compare(last.key, key) >= 0 { // also ends a walk in circles
+			if key != nil && bytes.Compare(last.key, key) >= 0 { // a damaged file may even lead in circles
 				return errors.New("keys are out of order")
 			}
 		}

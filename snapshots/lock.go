@@ -10,7 +10,7 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// ErrLocked means that another process, or this one already, holds the data directory.
+// ErrLocked means that another process, or this process itself, has locked the data directory.
 var ErrLocked = errors.New("is in use by another process")
 
 // lockName is the file in the data directory whose lock stands for the whole directory. It is never
@@ -42,7 +42,7 @@ func LockDir(dir string) (*flock.Flock, error) {
 	return file, nil
 }
 
-// lockError names the path once. Some errors of package os have a path, which may be another one.
+// lockError names the path once. If err itself has a path, which may be another one, that path is named.
 func lockError(path string, err error) error {
 	if pathError, ok := errors.AsType[*os.PathError](err); ok {
 		path = pathError.Path

@@ -16,8 +16,8 @@ import (
 // restorePart is the number of states that one transaction of a restore writes.
 const restorePart = 20_000
 
-// Restore makes a store at path from a snapshot, once it has read and checked all of it. A store that
-// is there is replaced in one step. The caller has locked the directory.
+// Restore makes a store at path from a snapshot. Once all of the snapshot is read and checked, the new
+// store replaces a store at path in one step. The caller has locked the directory.
 func Restore(ctx context.Context, from io.Reader, path string) (h Header, err error) {
 	temporary := path + restoringSuffix
 	if err := os.RemoveAll(temporary); err != nil {

@@ -44,20 +44,24 @@ type frame[T any] struct {
 }
 
 func encodeFrame[T any](h Header, kind string, data T) ([]byte, error) {
-	id := h.Epoch + "@" + strconv.FormatUint(h.Sequence, 10) + "/" + kind[strings.LastIndexByte(kind, '.')+1:]
-	text, err := json.Marshal(frame[T]{"1.0", id, events.ExportSource, kind, h.Time.UTC().Format(time.RFC3339Nano), "application/json", data})
+	id := h.Epoch + "@" + strconv.FormatUint(h.Sequence, 10) + "/" + kind[strings.LastIndexByte(kind, '.')+1:] // begun or ended
+	text, err := json.Marshal(frame[T]{
+		SpecVersion: "1.0", ID: id, Source: events.ExportSource, Type: kind,
+		Time: h.Time.UTC().Format(time.RFC3339Nano), ContentType: "application/json", Data: data,
+	})
 	return append(text, '\n'), err
 }
 
-// IsFrame reports whether a line frames a snapshot, as its first or last line, and is no event.
+// IsFrame reports whether a line is the first or the last line of a snapshot, and so no event.
 func IsFrame(line []byte) bool {
-	if !bytes.Contains(line, []byte(`"registry.snapshot.`)) {
+	if !bytes.Contains(line, []byte(`"registry.snapshot.`)) { // spares most lines the decoding
 		return false
 	}
-	var of struct {
+	var envelope struct {
 		Type string `json:"type"`
 	}
-	return json.Unmarshal(line, &of) == nil && (of.Type == events.TypeSnapshotBegun || of.Type == events.TypeSnapshotEnded)
+	err := json.Unmarshal(line, &envelope)
+	return err == nil && (envelope.Type == events.TypeSnapshotBegun || envelope.Type == events.TypeSnapshotEnded)
 }
 
 // Write writes a snapshot of the store. It calls begin, if it is not nil, before the first byte.
@@ -99,7 +103,7 @@ type Writer struct {
 // NewWriter writes the first line.
 func NewWriter(to io.Writer, h Header) (*Writer, error) {
 	if h.Follows == nil {
-		h.Follows = []string{} // JSON without null
+		h.Follows = []string{} // written as [] and not as null
 	}
 
 	line, err := encodeFrame(h, events.TypeSnapshotBegun, h)
@@ -112,8 +116,8 @@ func NewWriter(to io.Writer, h Header) (*Writer, error) {
 	return w, err
 }
 
-// Add writes the line of a state, with its sequence in the stream as the extension sequence. (It is a
-// string: an integer of CloudEvents has 32 bits.)
+// Add writes the line of a state. The state's sequence in the stream becomes the CloudEvents extension
+// sequence, as a string: an integer of CloudEvents has only 32 bits.
 func (w *Writer) Add(s State) error {
 	if len(s.Line) == 0 || s.Line[0] != '{' {
 		return errors.New("a state is no event")
@@ -174,7 +178,6 @@ func Read(from io.Reader, begin func(Header) error, visit func(sequence uint64, 
 	if err == nil && r.phase == beforeFirst {
 		return errNoSnapshot
 	}
-
 	if err == nil && r.phase != afterLast {
 		return ErrIncomplete
 	}
@@ -225,7 +228,7 @@ func (r *reader) readFirst(line []byte) error {
 		return err
 	}
 
-	// An empty list becomes nil, as it is in a server's own identity: then equal identities compare as equal.
+	// In a server's own identity an empty list is nil. It becomes nil here, too, so that equal identities compare as equal.
 	r.header = first.Data
 	r.phase = amongStates
 	if len(r.header.Follows) == 0 {

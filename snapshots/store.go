@@ -50,7 +50,7 @@ func EncodeState(d events.Data) ([]byte, error) { return events.Encode(events.St
 // Commit is the content of one transaction.
 type Commit struct {
 	States  map[events.Subject]State
-	Lacking []events.Subject // get sequence 0, before States are written
+	Lacking []events.Subject // their states get the sequence 0, before States are written
 	Meta    Meta
 }
 
@@ -66,7 +66,7 @@ type Store struct {
 	path    string     // changes in Replace
 	erased  time.Time  // when free pages were erased
 
-	damaged atomic.Bool // bbolt panicked in a transaction, and may hold its locks for ever
+	damaged atomic.Bool // bbolt has panicked in a transaction that writes, and may hold its locks for ever
 }
 
 var errDamagedStore = fmt.Errorf("store: %w; restart the server, which makes another one", ErrDamaged)
@@ -84,14 +84,15 @@ var (
 func Open(ctx context.Context, path string) (*Store, *readmodel.Model, error) {
 	s, err := openStore(path)
 	if err == nil {
-		var model *readmodel.Model
-		if model, err = s.loadModel(ctx); err == nil {
+		model, loadErr := s.loadModel(ctx)
+		if loadErr == nil {
 			return s, model, nil
 		}
-		_ = s.Close() // err is more specific
+		err = loadErr // more specific than an error of Close
+		_ = s.Close()
 	}
 
-	// Neither a canceled load nor a failing disk says that the file is damaged.
+	// A canceled load and a failing disk do not mean that the file is damaged.
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
 	}
@@ -153,7 +154,7 @@ func getMeta(tx *bolt.Tx) (m Meta, err error) {
 	return m, json.Unmarshal(tx.Bucket(metaBucket).Get(metaKey), &m)
 }
 
-// view runs a read transaction. Damage of a page is an error.
+// view runs a read transaction. The panic of bbolt over a damaged page becomes an error.
 func (s *Store) view(read func(*bolt.Tx) error) error {
 	if s.damaged.Load() {
 		return errDamagedStore
@@ -161,7 +162,7 @@ func (s *Store) view(read func(*bolt.Tx) error) error {
 	return fault.Catch(func() error { return s.db.View(read) })
 }
 
-// update runs a transaction that writes. Damage of a page is an error, and of every later transaction.
+// update runs a transaction that writes. After a panic of bbolt over a damaged page, every transaction fails.
 func (s *Store) update(write func(*bolt.Tx) error) error {
 	if s.damaged.Load() {
 		return errDamagedStore
@@ -223,7 +224,7 @@ func (s *Store) writeAndErase(write func(*bolt.Tx) error) error {
 }
 
 func writeCommit(tx *bolt.Tx, c Commit) error {
-	// First the lacking states: a state that was read again is among c.States, too, and not lacking.
+	// The lacking states come first: a state in c.States was read again, so its sequence must stay.
 	states := tx.Bucket(statesBucket)
 	for _, subject := range c.Lacking {
 		stored := states.Get(keyOf(subject))
@@ -235,7 +236,7 @@ func writeCommit(tx *bolt.Tx, c Commit) error {
 		}
 	}
 
-	// In the order of the keys, bbolt splits few pages.
+	// Write in the order of the keys, so that bbolt splits few pages.
 	sorted := make(map[string]State, len(c.States))
 	for subject, state := range c.States {
 		sorted[string(keyOf(subject))] = state
@@ -264,9 +265,9 @@ func (s *Store) State(k events.Subject) (state State, ok bool, err error) {
 	return state, ok, err
 }
 
-// Each calls begin with the meta record and the number of states, and then visit with each state, in
-// the order of their keys. All of it is from one moment. The memory of a line is valid during its call.
-// begin may be nil.
+// Each calls begin, which may be nil, with the meta record and the number of states, and then visit with
+// each state, in the order of the keys. All of it is from one moment. The memory of a line is valid only
+// during the call of visit.
 func (s *Store) Each(begin func(m Meta, count int) error, visit func(State) error) error {
 	return s.view(func(tx *bolt.Tx) error {
 		// Counting visits all pages, so it is only done for a caller that asks.
@@ -299,7 +300,7 @@ func (s *Store) Close() error {
 	return s.db.Close()
 }
 
-// Replace gives s, the store of a rebuild, the name of old in one step. old must save no more.
+// Replace renames the file of s, the store of a rebuild, over the file of old. old must save no more.
 func (s *Store) Replace(old *Store) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()

@@ -271,6 +271,7 @@ func (p *publishing) summary() string {
 	if p.sum.LastSequence > 0 {
 		text += fmt.Sprintf("; last sequence %d", p.sum.LastSequence)
 	}
+
 	if p.stopped != "" {
 		text += "; stopped at " + p.stopped
 	}

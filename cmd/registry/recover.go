@@ -61,6 +61,7 @@ func (c *recoverCmd) Run(p *process) error {
 	if err != nil {
 		return c.explainError(err)
 	}
+
 	err = c.printPlan(p, info, plan)
 	if err != nil || c.DryRun {
 		return err

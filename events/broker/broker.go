@@ -44,8 +44,8 @@ type Config struct {
 	// default.
 	MaxConnections int
 
-	// UnsafeNoSync leaves writing to the disk to the operating system, up to two minutes late. It
-	// is for tests that are not about durability.
+	// UnsafeNoSync leaves writing to the disk to the operating system, which may write two minutes
+	// later. It is for tests that are not about durability.
 	UnsafeNoSync bool
 
 	// Logger receives the server's log. If nil, it is dropped.
@@ -86,8 +86,8 @@ func startServer(cfg Config) (*Broker, error) {
 	}
 
 	log := newLogger(cfg.Logger)
-	srv.SetLoggerV2(log, log.isDebug(), false, false)
-	srv.Start() // returns once the stores are open, or after calling Fatalf
+	srv.SetLoggerV2(log, log.isDebug(), false, false) // with neither traces nor system traces
+	srv.Start()                                       // returns once the stores are open, or after calling Fatalf
 
 	// The server reports a failed start through its log alone.
 	b := &Broker{srv: srv, internal: internal}
@@ -102,7 +102,7 @@ func startServer(cfg Config) (*Broker, error) {
 	return b, nil
 }
 
-// checkPort fails before any store is opened if another process has the port.
+// checkPort fails if another process has the port. It is called before any store is opened.
 func checkPort(opts *server.Options) error {
 	if opts.DontListen || opts.Port == server.RANDOM_PORT {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"example.org/registry/events/natserr"
 )
 
-// logger writes the server's log to slog. Its Fatalf records the reason and returns, although the
-// server expects it to exit; the server then abandons its start.
+// logger writes the server's log to slog. Its Fatalf records the reason and returns, although the server
+// expects Fatalf to end the process. The server then abandons its start.
 type logger struct {
 	slog *slog.Logger
 
@@ -36,8 +36,8 @@ func (l *logger) fatalReason() string {
 // isDebug reports whether debug messages are enabled, since building them costs the server time.
 func (l *logger) isDebug() bool { return l.slog.Enabled(context.Background(), slog.LevelDebug) }
 
-// logLine writes one line with a constant message, so that the rate limit of the process's log counts all
-// lines of the broker as one kind: clients cause them.
+// logLine writes one line with a constant message. The rate limit of the process's log then counts all lines
+// of the broker, which clients cause, as one kind.
 func (l *logger) logLine(level slog.Level, format string, v []any) {
 	l.slog.Log(context.Background(), level, "embedded broker", "report", withoutDonations(fmt.Sprintf(format, v...)))
 }
@@ -70,10 +70,9 @@ func (l *logger) Fatalf(format string, v ...any) {
 }
 
 var (
-	// Input of a client, as quoted in the server's protocol errors: it extends to the end of the
-	// line.
+	// clientWords matches what a protocol error of the server quotes from a client, up to the end of the line.
 	clientWords = regexp.MustCompile(`(?s)(proto='|\(snip: |\bprocess\w+ [^"]*").*`)
-	// A subject of the registry with the punctuation after it. Paths have a slash before it.
+	// subjectWords matches a subject of the registry and the punctuation after it, but no path, where a slash comes first.
 	subjectWords = regexp.MustCompile(`(^|[\s"'])registry\.\S*`)
 )
 

@@ -31,7 +31,7 @@ const (
 	mebibyte  = int64(1) << 20
 	minStore  = 256 * mebibyte
 	maxStore  = 64 * 1024 * mebibyte
-	maxMemory = 256 * mebibyte // JetStream has only the state of consumers there
+	maxMemory = 256 * mebibyte // JetStream keeps only the state of consumers in memory
 )
 
 // makeOptions returns the server's options, and the option for Connect's user, which is nil if there are
@@ -50,20 +50,20 @@ func makeOptions(cfg Config) (*server.Options, nats.Option, error) {
 	if err := setListener(opts, cfg.Addr); err != nil {
 		return nil, nil, err
 	}
-	reachable := !opts.DontListen && !Loopback(opts.Host) // from other machines
+	reachableFromOutside := !opts.DontListen && !Loopback(opts.Host)
 	hasUsers := internal != nil
-	if reachable && !hasUsers {
+	if reachableFromOutside && !hasUsers {
 		return nil, nil, fmt.Errorf("%s is not a loopback address: it needs a configuration file with users", cfg.Addr)
 	}
 	if err := os.MkdirAll(cfg.StoreDir, 0o700); err != nil {
 		return nil, nil, err
 	}
 
-	// No configuration file decides the rest.
 	if opts.MaxConn == 0 {
 		opts.MaxConn = cfg.MaxConnections
 	}
 
+	// The configuration file decides nothing of what follows.
 	opts.ServerName = serverName
 	opts.NoSigs = true
 	opts.NoLog = true
@@ -76,25 +76,24 @@ func makeOptions(cfg Config) (*server.Options, nats.Option, error) {
 	return opts, internal, nil
 }
 
-// setListener sets where the server listens.
 func setListener(opts *server.Options, addr string) error {
 	if addr == "" || addr == "-" {
 		opts.DontListen = true
 		return nil
 	}
 
-	host, text, err := net.SplitHostPort(addr)
+	host, portText, err := net.SplitHostPort(addr)
 	if err != nil {
 		return fmt.Errorf("address %q is not host:port", addr)
 	}
 
-	port, err := strconv.ParseUint(text, 10, 16)
+	port, err := strconv.ParseUint(portText, 10, 16)
 	if err != nil {
 		return fmt.Errorf("address %q: the port is not a number from 0 to 65535", addr)
 	}
 
-	opts.Host = cmp.Or(host, "0.0.0.0")               // as the server interprets it; never loopback
-	opts.Port = cmp.Or(int(port), server.RANDOM_PORT) // the server interprets 0 as 4222
+	opts.Host = cmp.Or(host, "0.0.0.0")               // the server takes an empty host for this one
+	opts.Port = cmp.Or(int(port), server.RANDOM_PORT) // the server would take 0 for 4222
 	return nil
 }
 
@@ -110,7 +109,7 @@ func Loopback(host string) bool {
 var allowed = []string{"authorization", "accounts", "system_account", "tls", "max_connections", "max_subscriptions",
 	"max_control_line", "max_pending", "ping_interval", "ping_max", "write_deadline"}
 
-// readUsers reads the configuration file and adds a user for Connect to its users.
+// readUsers reads the configuration file, and adds a user for Connect. Without a file there are no users.
 func readUsers(file string) (*server.Options, nats.Option, error) {
 	if file == "" {
 		return &server.Options{}, nil, nil
@@ -137,8 +136,8 @@ func readUsers(file string) (*server.Options, nats.Option, error) {
 		return nil, nil, err
 	}
 
-	// Move a single user into the list of users: Connect's user makes a list, and the server then ignores
-	// the single user.
+	// Move a single user into the list of users: Connect's user is added to the list below, and the server
+	// ignores a single user beside a list.
 	if opts.Username != "" {
 		opts.Users = append(opts.Users, &server.User{Username: opts.Username, Password: opts.Password})
 		opts.Username = ""
@@ -172,9 +171,9 @@ func readUsers(file string) (*server.Options, nats.Option, error) {
 	return opts, nats.UserInfo(internal.Username, internal.Password), nil
 }
 
-// storeLimit returns how many bytes the streams may take in all: their current size, so that after a
-// restart on a full disk the server does not refuse its own streams, and three quarters of the free
-// space.
+// storeLimit returns how many bytes the streams may take in all: their current size and three quarters of
+// the free space, within bounds. Without the current size, the server would refuse its own streams after a
+// restart on a full disk.
 func storeLimit(dir string) int64 {
 	return min(max(freeBytes(dir)/4*3+usedBytes(dir), minStore), maxStore)
 }
@@ -186,7 +185,7 @@ func freeBytes(dir string) int64 {
 	if unix.Statfs(dir, &st) != nil {
 		return 0
 	}
-	return int64(min(st.Bavail*uint64(st.Bsize), uint64(maxStore)*4))
+	return int64(min(st.Bavail*uint64(st.Bsize), uint64(maxStore)*4)) // storeLimit needs no more
 }
 
 // usedBytes returns the size of the readable files below dir.

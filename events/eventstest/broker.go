@@ -82,10 +82,10 @@ func awaitServers() {
 	}
 }
 
-// hasServerStack reports whether a goroutine runs code of the server that ends some time ([Leaks]).
+// hasServerStack reports whether a goroutine of a server is left, apart from those that never end ([Leaks]).
 func hasServerStack() bool {
 	var all strings.Builder
-	_ = pprof.Lookup("goroutine").WriteTo(&all, 2) // a builder takes everything
+	_ = pprof.Lookup("goroutine").WriteTo(&all, 2) // 2 writes the stacks as text, which a Builder never refuses
 	for stack := range strings.SplitSeq(all.String(), "\n\n") {
 		if strings.Contains(stack, "nats-server/v2/server.") && !strings.Contains(stack, "flushStreamStateLoop") {
 			return true
@@ -181,7 +181,7 @@ func publishMessage(t testing.TB, js jetstream.JetStream, msg *nats.Msg) uint64 
 
 // LonelyNode connects to a server that answers requests for stream information like a cluster node
 // that is partitioned from the others: leader is the stream's leader as the node knows it, empty
-// for none. It answers nothing else. A real node does that only by luck; cmd/registry/cluster has them.
+// for none. It answers nothing else. Real nodes, which cmd/registry/cluster starts, answer so only by chance.
 func LonelyNode(t testing.TB, leader string) jetstream.JetStream {
 	t.Helper()
 	s := Server(t, &server.Options{})

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Poison is a message of the corpus events/testdata/poison.txt: it breaks the contract, or, if Problem is
-// empty, only looks so.
+// Poison is a message of the corpus events/testdata/poison.txt. It breaks the contract or, if Problem is
+// empty, only seems to.
 type Poison struct {
 	Name    string
 	Subject string
 	Problem string // a part of the reason for its rejection
-	Headers string // the block of headers as sent, unless it is an event's
+	Headers string // the block of headers as sent; empty for a message without headers
 	Payload string
 }
 
@@ -31,11 +31,12 @@ func Poisons(path string) ([]Poison, error) {
 			return nil, fmt.Errorf("%s: %q has %d fields", path, fields[0], len(fields))
 		}
 		for i, quoted := range fields[1:] {
-			if fields[i+1], err = strconv.Unquote(quoted); err != nil {
+			fields[i+1], err = strconv.Unquote(quoted)
+			if err != nil {
 				return nil, fmt.Errorf("%s: %q: %w", path, fields[0], err)
 			}
 		}
-		all = append(all, Poison{fields[0], fields[1], fields[2], fields[3], fields[4]})
+		all = append(all, Poison{Name: fields[0], Subject: fields[1], Problem: fields[2], Headers: fields[3], Payload: fields[4]})
 	}
 	return all, nil
 }

@@ -41,7 +41,7 @@ func makeEntry(r *rand.Rand, i int) events.Entry {
 		Revision:   1,
 	}
 
-	// A quarter has private proofs, half has public ones.
+	// A quarter of the entries have private proofs, and half have public proofs.
 	switch r.IntN(4) {
 	case 0:
 		e.Proofs.Private = true
@@ -51,8 +51,8 @@ func makeEntry(r *rand.Rand, i int) events.Entry {
 	return e
 }
 
-// Listed returns the event that lists e with the revision version, or 1 for versions below. Its id
-// depends only on e and version.
+// Listed returns the event that lists e with the revision version, but at least 1. The event's id depends
+// only on e and version.
 func Listed(e events.Entry, version int) events.Event {
 	e.Revision = max(1, int64(version))
 	return events.Event{
@@ -81,8 +81,8 @@ func pickList(r *rand.Rand) events.List {
 	return events.Legit
 }
 
-// pickChatID returns a chat id of 21 digits, one more than any platform has issued. One in fifty
-// recurs.
+// pickChatID returns a chat id of 21 digits, one digit more than any platform has issued. One chat id in
+// fifty recurs.
 func pickChatID(r *rand.Rand, i int) string {
 	if r.IntN(50) == 0 {
 		i = r.IntN(i + 1)
@@ -243,7 +243,6 @@ func Unset[T any](values []T) (names []string) {
 	return names
 }
 
-// anyList draws a list.
 func anyList() *rapid.Generator[events.List] {
 	all := events.Lists()
 	return rapid.SampledFrom(all[:])
@@ -255,7 +254,6 @@ func anyKey() *rapid.Generator[string] { return rapid.StringMatching(`[A-Za-z0-9
 // ChatID draws a chat id.
 func ChatID() *rapid.Generator[string] { return anyKey().Filter(events.IsChatID) }
 
-// anyName draws a name.
 func anyName() *rapid.Generator[string] {
 	return anyText(1, 200).Filter(func(s string) bool { return strings.TrimSpace(s) != "" })
 }
@@ -267,7 +265,6 @@ func anyText(least, most int) *rapid.Generator[string] {
 	})
 }
 
-// anyRevision draws any revision.
 func anyRevision() *rapid.Generator[int64] { return rapid.Int64Range(1, events.MaxRevision) }
 
 // anyTime draws a UTC time of the years 1970 to 2200, whole seconds or with milliseconds.
@@ -286,7 +283,7 @@ func anyInteger() *rapid.Generator[int64] { return rapid.Int64Range(0, 1<<53-1) 
 func anyAttribute(most int) *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		s := rapid.StringOfN(rapid.RuneFrom(nil, printableRunes()), 1, most, -1).Draw(t, "text")
-		if s[0] == ' ' || s[len(s)-1] == ' ' {
+		if s[0] == ' ' || s[len(s)-1] == ' ' { // which the contract forbids
 			return fmt.Sprintf("id-%x", s[:min(len(s), 40)])
 		}
 		return s

@@ -1,7 +1,6 @@
 package eventstest
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -11,11 +10,11 @@ import (
 // and no tools, unlike packet filters. Any goroutine may call its methods; the caller ends it with Close.
 type Relay struct {
 	listener net.Listener
-	to       string
+	to       string // the address that it forwards to
 	running  sync.WaitGroup
 
 	mu        sync.Mutex
-	changed   *sync.Cond
+	changed   *sync.Cond // blackhole or ended has changed
 	blackhole bool
 	away      bool
 	ended     bool
@@ -142,13 +141,13 @@ func (r *Relay) copyBytes(to, from net.Conn) {
 	defer to.Close()
 	buffer := make([]byte, 32<<10)
 	for {
-		n, err := from.Read(buffer)
+		n, readErr := from.Read(buffer)
 		if !r.waitOpen() {
 			return
 		}
 
-		_, failed := to.Write(buffer[:n])
-		if errors.Join(err, failed) != nil {
+		_, writeErr := to.Write(buffer[:n])
+		if readErr != nil || writeErr != nil {
 			return
 		}
 	}

@@ -42,15 +42,15 @@ func Seed() uint64 {
 	return 1
 }
 
-// Address hands out ports that no system assigns by itself, so a program can close its port for a while
-// and find it free later.
+// Address hands out ports from a range from which no system assigns ports by itself. So a program can close
+// its port for a while and find it free later.
 const (
 	firstPort = 20_000
 	numPorts  = 10_000
 )
 
-// claims are the addresses that Address has handed out. The UDP port of the same number holds each, until
-// the process ends, so that no other process hands it out, too.
+// claims are the addresses that Address has handed out. Until this process ends, it also listens on the UDP
+// port of each number, so that no other process hands that number out.
 var claims struct {
 	sync.Mutex
 	held []net.PacketConn

@@ -16,7 +16,7 @@ const vocabulary = 8000
 type Texts struct {
 	*rand.Rand
 	words []string
-	often *rand.Zipf
+	often *rand.Zipf // draws indexes of words, mostly low ones
 }
 
 // NewTexts makes the vocabulary. The first word is in two of five reasons, most others in few.

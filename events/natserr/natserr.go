@@ -74,10 +74,10 @@ func explainRefusal(nc *nats.Conn, err error, prefix string) error {
 		return err
 	}
 
-	// Was it the request that the broker refused, or the inbox of the reply?
+	// Did the broker refuse the request, or the inbox of the reply?
 	_, rest, _ := strings.Cut(last.Error(), `Publish to "`)
-	subject, _, published := strings.Cut(rest, `"`)
-	if published && strings.HasPrefix(subject, prefix) {
+	subject, _, isPublish := strings.Cut(rest, `"`)
+	if isPublish && strings.HasPrefix(subject, prefix) {
 		return &explained{"this user of the broker may not publish to " + events.MaskSubject(subject, nil), ErrRefused, err}
 	}
 
@@ -98,15 +98,14 @@ const (
 	codeNotStored    = 10077 // a message
 )
 
-// NotRunning is the remedy if the broker is not running. It may be part of a cluster, or embedded in
-// a server.
+// NotRunning is the remedy if the broker is not running.
 const NotRunning = "start the broker, or correct --nats-url (REGISTRY_NATS_URL); without it registry serve has a broker of its own"
 
 // Remedy returns what an operator can do about err, of a connection or a request, as the end of a
 // sentence in the imperative. It returns "" if there is nothing to add, and for a refusal, which
 // names the remedy itself.
 func Remedy(err error) string {
-	err = Explain(nil, err, "")
+	err = Explain(nil, err, "") // from here on, err matches the kind of its reason
 	for _, known := range [...]struct {
 		kind   error
 		remedy string

@@ -24,8 +24,8 @@ const (
 // codeAtomicDisabled is the broker's error code for a stream that takes no atomic batches.
 const codeAtomicDisabled = 10174
 
-// sendBatch stores messages as one atomic batch and returns the sequence of the last one. After an error
-// all or none are stored.
+// sendBatch stores messages as one atomic batch and returns the sequence of the last message. After an
+// error, either all messages are stored or none.
 func (p *Publisher) sendBatch(ctx context.Context, batch []*nats.Msg) (uint64, error) {
 	nc := p.js.Conn()
 	id := rand.Text()
@@ -34,13 +34,14 @@ func (p *Publisher) sendBatch(ctx context.Context, batch []*nats.Msg) (uint64, e
 		msg.Header[headerBatchID] = []string{id}
 		msg.Header[headerBatchSequence] = []string{strconv.Itoa(i + 1)}
 	}
+
 	for _, msg := range batch[:len(batch)-1] {
 		if err := nc.PublishMsg(msg); err != nil {
 			return 0, err
 		}
 	}
 
-	// The broker replies to the last message.
+	// The last message commits the batch, and the broker replies to it alone.
 	last := batch[len(batch)-1]
 	last.Header[headerBatchCommit] = []string{"1"}
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)

@@ -19,7 +19,7 @@ import (
 const (
 	maxBatch      = 1000        // messages: the broker's limit
 	maxBatchBytes = 4 << 20     // payload, far below the broker's buffer
-	maxQuestions  = 64          // about last messages, at once
+	maxQuestions  = 64          // for last messages, at the same time
 	maxAttempts   = 4           // to send a batch that is not acknowledged
 	attemptPause  = time.Second // before sending such a batch again
 )
@@ -44,7 +44,7 @@ func (s *Summary) addAll(o Summary) {
 
 // MessageError says at which message PublishAll stopped, and why.
 type MessageError struct {
-	Index int // in the slice
+	Index int // in PublishAll's messages
 	Err   error
 }
 
@@ -59,10 +59,9 @@ func (e *MessageError) Unwrap() error { return e.Err }
 // a *MessageError. After any other error, the summary counts the messages before the failed message: each
 // is stored, known or stale.
 //
-// It sends atomic batches, because the broker syncs to disk once a batch, ten times as fast as once
-// a message.
+// It sends atomic batches, because the broker then syncs to disk once for each batch: that is ten times as
+// fast as once for each message.
 func (p *Publisher) PublishAll(ctx context.Context, messages []Message) (Summary, error) {
-	// Is one wrong? Then nothing is sent.
 	for i := range messages {
 		if err := messages[i].Check(); err != nil {
 			return Summary{}, &MessageError{i, err}
@@ -86,7 +85,7 @@ func (p *Publisher) PublishAll(ctx context.Context, messages []Message) (Summary
 	return sum, nil
 }
 
-// nextBatch returns the messages of the next batch.
+// nextBatch returns as many of the first messages as a batch may have, and at least one.
 func nextBatch(messages []Message) []Message {
 	size := 0
 	for i := range messages {
@@ -111,10 +110,13 @@ func (p *Publisher) publishBatch(ctx context.Context, batch []Message) (Summary,
 		if ctx.Err() != nil {
 			return Summary{}, &MessageError{0, ctx.Err()}
 		}
-		// A refusal stays a refusal; an acknowledgment may only have been lost.
+		// The broker would refuse the batch again. Without a reply, only the acknowledgment may have been lost.
 		_, isReply := errors.AsType[*jetstream.APIError](err)
 		refused := isReply || errors.Is(err, natserr.ErrRefused)
-		if refused || attempt == maxAttempts || !pause.For(ctx, attemptPause) {
+		if refused || attempt == maxAttempts {
+			return Summary{}, &MessageError{0, err}
+		}
+		if !pause.For(ctx, attemptPause) { // ctx has ended
 			return Summary{}, &MessageError{0, err}
 		}
 	}
@@ -175,14 +177,14 @@ func (p *Publisher) lastStates(ctx context.Context, batch []Message) (map[string
 		return nil, err
 	}
 
-	// Ask about many at once.
-	group, asking := errgroup.WithContext(ctx)
+	// Ask about many subjects at the same time.
+	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(maxQuestions)
 	var mu sync.Mutex
 	states := map[string]state{}
 	for subject := range subjects {
 		group.Go(func() error {
-			last, err := p.lastState(asking, subject)
+			last, err := p.lastState(groupCtx, subject)
 			mu.Lock()
 			defer mu.Unlock()
 			states[subject] = last
@@ -195,7 +197,7 @@ func (p *Publisher) lastStates(ctx context.Context, batch []Message) (map[string
 // dropUnsent removes the subjects that cannot be in the stream, so that a first import asks no questions.
 // If the stream was empty before the first batch, these are the subjects that this Publisher has not
 // sent; else there are none. A message that somebody else publishes meanwhile is missed. That is
-// harmless: the revision decides.
+// harmless: the revision decides which state is the latest.
 func (p *Publisher) dropUnsent(ctx context.Context, subjects map[string]struct{}) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -218,7 +220,7 @@ func (p *Publisher) dropUnsent(ctx context.Context, subjects map[string]struct{}
 
 	for subject := range subjects {
 		if _, sent := p.sent[subject]; !sent {
-			p.sent[subject] = struct{}{} // from now on it may be there, also if the batch is not acknowledged
+			p.sent[subject] = struct{}{} // from now on the stream may have it, even if no acknowledgment comes
 			delete(subjects, subject)
 		}
 	}

@@ -1,8 +1,8 @@
 // Package publish sends events to their stream.
 //
-// A Publisher validates an event before it sends it, so that the registry does not reject it. It asks
-// for the last message of the event's subject first, and sends only newer events: publishing
-// anything again, in any order and in any pieces, is harmless.
+// A Publisher validates an event before it sends it, so that the registry does not reject it. It also asks
+// for the last message on the event's subject, and sends only a newer event. So publishing events
+// again, in any order and in any parts, is harmless.
 //
 // Start with Publisher.Publish; PublishAll does the same for a file or a database.
 //
@@ -92,7 +92,7 @@ type Ack struct {
 
 // Publish sends one event and waits until it is stored. A *StaleError in the chain means that the
 // event changes nothing: a backend publishes the state again with a greater revision. An
-// *events.Error means that the event violates the contract. In both cases it was not sent. After
+// *events.Error means that the event violates the contract. In both cases the event was not sent. After
 // any other error it may or may not be stored: publishing it again is safe.
 func (p *Publisher) Publish(ctx context.Context, e events.Event) (Ack, error) {
 	msg, err := (&Message{Event: e}).encodeMessage()
@@ -147,7 +147,7 @@ func ParseMessage(payload []byte) (Message, error) {
 }
 
 // Check returns the *events.Error for which the message would not be sent. A Payload must come from
-// ParseMessage.
+// ParseMessage, which has validated its event.
 func (m *Message) Check() error {
 	if m.Payload == nil {
 		return events.Validate(m.Event)
@@ -158,7 +158,6 @@ func (m *Message) Check() error {
 	return nil
 }
 
-// encodeMessage returns the message for the broker.
 func (m *Message) encodeMessage() (*nats.Msg, error) {
 	payload := m.Payload
 	if payload == nil {
@@ -204,14 +203,14 @@ func (p *Publisher) lastState(ctx context.Context, subject string) (state, error
 type order int
 
 const (
-	newer order = iota // or the first of its subject
-	known
-	stale
+	newer order = iota // the stream has an older state of the subject, or none
+	known              // the stream has the same state
+	stale              // the stream has a greater state
 )
 
-// compareStates compares a state with the last state of its subject in the stream, nil if there is none.
-// The error is an *events.Error: the revision is far ahead of the clock, or the stream has a greater
-// state with the same revision.
+// compareStates compares the state d with last, the last state of its subject in the stream, which is nil
+// if there is none. The error is an *events.Error: the revision is far ahead of the clock, or the stream
+// has a greater state with the same revision.
 func (p *Publisher) compareStates(d, last events.Data) (order, error) {
 	lastRevision := int64(0)
 	if last != nil {
@@ -222,6 +221,7 @@ func (p *Publisher) compareStates(d, last events.Data) (order, error) {
 			return newer, err
 		}
 	}
+
 	if last == nil {
 		return newer, nil
 	}

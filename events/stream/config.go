@@ -22,6 +22,7 @@ func Config(name string, replicas, history int, id Identity) jetstream.StreamCon
 	if len(id.Follows) > 0 {
 		metadata[events.MetadataFollows] = strings.Join(id.Follows, " ")
 	}
+
 	if id.Demo {
 		metadata[events.MetadataDemo] = "true"
 	}
@@ -39,15 +40,15 @@ func Config(name string, replicas, history int, id Identity) jetstream.StreamCon
 		MaxMsgSize:         events.MaxPayload,
 		Replicas:           replicas,
 		Duplicates:         100 * time.Millisecond, // the shortest that a broker takes, so that a message id that is used again drops nothing
-		DenyDelete:         true,                   // AllowRollup stays false for the same reason: a roll-up of "all" would erase the stream
+		DenyDelete:         true,                   // AllowRollup stays false, too: a roll-up of "all" would erase the stream
 		AllowDirect:        true,
 		AllowAtomicPublish: true,
 		Metadata:           metadata,
 	}
 }
 
-// RejectedConfig returns the stream of copies of rejected events. A broker has one: the epoch in a
-// copy's subject separates different event streams.
+// RejectedConfig returns the stream of copies of rejected events. A broker has one such stream: the epoch
+// in the subject of a copy tells which event stream it comes from.
 func RejectedConfig(replicas int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:              events.RejectedStream,

@@ -21,8 +21,8 @@ type Identity struct {
 	Demo    bool     `json:"demo,omitempty"` // of the demonstration
 }
 
-// IdentityOf returns the identity in a stream's metadata. A stream without an epoch has its creation
-// time for one.
+// IdentityOf returns the identity in a stream's metadata. If that has no epoch, the stream's creation time
+// is the epoch.
 func IdentityOf(info *jetstream.StreamInfo) Identity {
 	metadata := info.Config.Metadata
 	epoch := metadata[events.MetadataEpoch]
@@ -48,8 +48,8 @@ func (i Identity) Related(o Identity) bool {
 	return i.Epoch != "" && o.Has(i.Epoch) || slices.ContainsFunc(i.Follows, o.Has)
 }
 
-// Follow returns the epochs that a new epoch follows: all epochs of others, each once, at most
-// MaxFollows.
+// Follow returns the epochs that a new epoch follows: the epochs of others and all that they follow, each
+// once, at most MaxFollows.
 func Follow(epoch string, others ...Identity) (follows []string) {
 	for _, other := range others {
 		for _, earlier := range append([]string{other.Epoch}, other.Follows...) {

@@ -1,8 +1,8 @@
-// Package stream makes single requests about the event stream, and has its configuration and its
+// Package stream makes single requests about the event stream, and has the stream's configuration and
 // identity.
 //
-// The stream's leader answers every request: a replica that lags would say "no message" of a message
-// that exists. No request is sent while disconnected, and none takes longer than RequestTimeout.
+// The stream's leader answers every request: a replica that lags would deny a message that exists. No
+// request is sent while disconnected, and none takes longer than RequestTimeout.
 //
 //	stream.go    Stream: Info, Message, PurgeBefore
 //	config.go    Config, RejectedConfig
@@ -60,7 +60,7 @@ func (s Stream) Info(ctx context.Context) (*jetstream.StreamInfo, error) {
 		return nil, natserr.Explain(nc, err, s.apiPrefix()+"STREAM.INFO."+s.Name)
 	}
 
-	// A node that lost its leader answers, too, from an earlier state.
+	// A node that has lost its leader answers, too, but with an earlier state.
 	info := found.CachedInfo()
 	if info.Cluster != nil && info.Cluster.Leader == "" {
 		return nil, ErrLeaderless
@@ -73,7 +73,7 @@ type Message struct {
 	Subject  string
 	Sequence uint64
 	Time     time.Time   // when the broker stored it
-	Header   nats.Header // nil also where it does not decode: the client library delivers the message without it
+	Header   nats.Header // nil also if it does not decode: the client library then delivers the message without a header
 	Data     []byte
 }
 
@@ -91,11 +91,11 @@ func (m *Message) Event() (events.Event, error) {
 	return e, err
 }
 
-// request is the request of STREAM.MSG.GET.
+// request is the request of STREAM.MSG.GET. Sequence alone asks for the message at it.
 type request struct {
 	Sequence uint64 `json:"seq,omitempty"`
-	Next     string `json:"next_by_subj,omitempty"`
-	Last     string `json:"last_by_subj,omitempty"`
+	Next     string `json:"next_by_subj,omitempty"` // for the first message on this subject at or after Sequence
+	Last     string `json:"last_by_subj,omitempty"` // for the last message on this subject
 }
 
 // Message returns the message at a sequence, or jetstream.ErrMsgNotFound, as the next three methods do.
@@ -118,8 +118,8 @@ func (s Stream) LastMessage(ctx context.Context, subject string) (Message, error
 	return s.getMessage(ctx, request{Last: subject})
 }
 
-// getMessage asks for one message. The reply is JSON, so no header that a publisher has stored is taken
-// for the broker's own.
+// getMessage asks for one message. The reply has the message's headers in JSON, so none of them is taken for
+// the broker's own.
 func (s Stream) getMessage(ctx context.Context, r request) (Message, error) {
 	reply, err := s.requestAPI(ctx, "STREAM.MSG.GET", r)
 	if err != nil {
@@ -172,8 +172,8 @@ func (s Stream) PublishAfter(ctx context.Context, subject string, payload []byte
 	return natserr.Explain(nc, err, subject)
 }
 
-// requestAPI makes a request of JetStream's API about the stream, and returns the reply in JSON, or the error in
-// it.
+// requestAPI sends a request to JetStream's API about the stream. It returns the reply, which is JSON, or the
+// broker's error in the reply.
 func (s Stream) requestAPI(ctx context.Context, operation string, body any) ([]byte, error) {
 	nc := s.JS.Conn()
 	if !nc.IsConnected() {

@@ -51,6 +51,7 @@ func (p Projection) caution() string {
 		}
 		return ", but frozen: the stream is " + streamIs + "; the last state is served, and nothing is applied until the stream is back or registry recover has run"
 	}
+
 	if p.Rewound {
 		return ", but rewound: the stream came back in an older state; registry recover publishes what it has lost"
 	}

@@ -70,6 +70,7 @@ func (c SearchPage) page() page {
 		other.Skip = skip
 		return searchLink(other)
 	}
+
 	v.paging = newPaging(q.Skip, q.Limit, len(v.Hits), c.Found.Total, bounds.MaxRankedSkip, link)
 	isBeyondLast := len(v.Hits) == 0 && c.Found.Total > 0
 	if isBeyondLast {

@@ -62,6 +62,7 @@ func (cfg AvatarConfig) Check() error {
 	if _, err := ParseURL(cfg.CDN); err != nil {
 		return err
 	}
+
 	isExposed := api.Scheme != "https" && !isPrivateHost(api.Hostname())
 	if cfg.Token != "" && isExposed {
 		return errors.New("the token needs https unless the host is in a private network")

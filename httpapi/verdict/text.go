@@ -79,6 +79,7 @@ func readText(search, id string) text {
 		pages:     entryPath.FindAllStringSubmatch(whole, -1),
 		groupings: groupingsIn(typed),
 	}
+
 	length := utf8.RuneCountInString(whole)
 	if length > MaxText {
 		return t

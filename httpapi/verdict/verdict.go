@@ -1,4 +1,4 @@
-// Package verdict decides the answer of the person check to a pasted text: one of seven values, with a reason and the
+// Package verdict decides the answer of the person check to a pasted text: any of seven values, with a reason and the
 // entries that were found. Frightened people act on it, so no order of loops and no line of a template may decide whether
 // somebody is accused or vouched for. The first rule that holds decides:
 //
@@ -160,6 +160,7 @@ func find(ctx context.Context, in Finder, t text) (*found, error) {
 		moreNamed: a.MoreLiterals,
 		moreAlike: a.MoreCores,
 	}
+
 	for i, id := range q.IDs {
 		f.ids[id] = a.IDs[i]
 	}

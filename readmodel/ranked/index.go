@@ -104,6 +104,7 @@ func newDocument(analyzer *terms.Analyzer, r *readmodel.Row) document {
 			d.Status = keyword
 		}
 	}
+
 	for proofs, keyword := range proofsKeywords {
 		if r.Passes(readmodel.StatusAll, readmodel.Proofs(proofs)) {
 			d.Proofs = keyword

@@ -124,6 +124,7 @@ func renderLink(w util.BufWriter, source []byte, node ast.Node, entering bool) (
 	case *ast.Image:
 		target = n.Destination
 	}
+
 	address := resolve(target)
 	if address == "" {
 		return ast.WalkContinue, nil

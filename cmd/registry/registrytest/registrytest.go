@@ -164,6 +164,7 @@ func (s *Server) readLine(text []byte) {
 	if line.NATS != "" {
 		s.NATS = line.NATS
 	}
+
 	if !s.messages[line.Msg] {
 		beforeColon, _, _ := strings.Cut(line.Msg, ":") // WaitFor may name this part alone
 		s.messages[line.Msg] = true

@@ -77,6 +77,7 @@ func checkURL(text string) error {
 	if err != nil || u.Hostname() == "" {
 		return errors.New("not an address like nats://127.0.0.1:4222")
 	}
+
 	if !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
 		return fmt.Errorf("scheme %q is none of nats, tls, ws, wss", u.Scheme)
 	}
@@ -148,6 +149,7 @@ func (f NATSFlags) Options(name string) []nats.Option {
 	if f.NATSCreds != "" {
 		opts = append(opts, readCredentials(f.NATSCreds))
 	}
+
 	if f.NATSInbox != "" {
 		opts = append(opts, nats.CustomInboxPrefix(f.NATSInbox))
 	}

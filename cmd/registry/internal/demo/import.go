@@ -49,6 +49,7 @@ func Import(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return fmt.Errorf("demonstration: %w", err)
 	}
+
 	if sum.Sent > 0 {
 		cfg.Logger.Info("demonstration registry published", "events", sum.Sent, "last_seq", sum.LastSequence)
 	}

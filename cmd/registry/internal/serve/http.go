@@ -110,6 +110,7 @@ func (s *server) publicConfig() httpapi.Config {
 				"name the networks of the proxies", "network", network.String())
 		}
 	}
+
 	if cfg.Site == nil {
 		return cfg
 	}
