@@ -25,7 +25,7 @@ import (
 
 // format is the version of all that documents depend on: their fields, package terms with its tables, and
 // the rendering of reasons. An index of another format is rebuilt.
-const format = 8
+const format = 9
 
 // document is an entry as bleve indexes it. Texts are terms, separated by spaces.
 type document struct {

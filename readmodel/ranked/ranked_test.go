@@ -105,6 +105,7 @@ func TestFinds(t *testing.T) {
 		entry(events.Servers, "c", "Serwer oszustów", "900000000000000000003", "Wysyłają linki i oszukali wielu.\n\nDrugi akapit: oszukują. Nagroda!", true),
 		entry(events.Legit, "d", "Żaneta", "900000000000000000004", "Nikogo nie oszukała", true),
 		entry(events.Legit, "e", "Ukryta", "900000000000000000005", "oszukała, oszukał, oszukali", false),
+		entry(events.Servers, "f", "Ja i Ty", "900000000000000000006", "przez konto", true), // a name of stop words
 	)
 	r.start()
 	defer r.stop()
@@ -126,6 +127,8 @@ func TestFinds(t *testing.T) {
 		{"pieniedzy", []string{"scammers/b"}},
 		{"mieć", nil},
 		{"i się na", nil},
+		{"ja i ty", []string{"servers/f"}},
+		{"oszukał przez ja", []string{"legit/d", "scammers/a", "scammers/b", "servers/c"}},
 		{"wysyłają linki oszukali wielu drugi akapit oszukują nagroda bzdura", []string{"servers/c"}}, // eight words count
 		{"wysyłają linki oszukali wielu drugi akapit bzdura", nil},
 	} {
@@ -447,7 +450,7 @@ func TestFormat(t *testing.T) {
 		all = append(all, documentID(row.List(), row.ID()), newDocument(stemmer().Analyzer(), row))
 	}
 	require.NoError(t, json.NewEncoder(h).Encode(all))
-	const want = "8 12201ff2c812460e"
+	const want = "9 12201ff2c812460e"
 	if got := fmt.Sprintf("%d %x", format, h.Sum(nil)[:8]); got != want {
 		t.Errorf("documents are %q, were %q: raise format and write the new value here", got, want)
 	}

@@ -25,8 +25,10 @@ func find(t *rapid.T, v *readmodel.View, q readmodel.RankedQuery) (found []strin
 		p := r.Public()
 		name, reason := r.Text()
 		var have []string
-		for _, token := range analyzer.Tokens(nil, name+"\n"+reason+"\n"+p.ChatID) {
-			have = append(have, token.Terms...)
+		for _, text := range []string{name, reason, p.ChatID} {
+			for _, token := range analyzer.Tokens(nil, text) {
+				have = append(have, token.Terms...)
+			}
 		}
 		isMissing := func(w terms.Token) bool { return !shareTerm(w.Terms, have) }
 		switch {

@@ -5,8 +5,8 @@
 //  1. Tokens: runs of letters, marks and digits. Invisible characters within a word do not end it. A
 //     token of letters and digits, such as a name with a year, also yields its parts.
 //  2. Folding: NFKC and full case folding, each token by itself, so that its position stays known.
-//  3. Stop words (stop.txt) such as "się" are dropped. "nie" stays: a person who did not pay is not
-//     one who paid.
+//  3. Stop words (stop.txt) such as "się" are dropped where a text has other words. "nie" stays: a
+//     person who did not pay is not one who paid.
 //  4. A handwritten table (words.txt) gives some words their terms.
 //  5. The lexicon (lexicon.fst) gives other words their lemmas: "sklep" for sklepach. "nie" at the
 //     beginning of a word stays, since it reverses the meaning.

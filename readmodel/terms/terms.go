@@ -165,15 +165,26 @@ func (a *Analyzer) Terms(folded string) []string {
 	return terms
 }
 
-// Tokens appends the tokens of text to dst, in order, without stop words.
+// Tokens appends the tokens of text to dst, in order. Stop words are left out, unless the text has no other words: somebody may
+// be called Kilka.
 func (a *Analyzer) Tokens(dst []Token, text string) []Token {
+	before := len(dst)
+	dst = a.appendTokens(dst, text, a.stemmer.stop)
+	if len(dst) == before {
+		dst = a.appendTokens(dst, text, nil)
+	}
+	return dst
+}
+
+// appendTokens appends the tokens of text, in order, without those that are in stop.
+func (a *Analyzer) appendTokens(dst []Token, text string, stop map[string]struct{}) []Token {
 	for pos := 0; text != ""; {
 		size, runes := measureWord(text)
 		if size == 0 {
 			_, size = utf8.DecodeRuneInString(text)
 			runes = 1
 		} else {
-			dst = a.appendToken(dst, text[:size], pos)
+			dst = a.appendToken(dst, text[:size], pos, stop)
 		}
 
 		text = text[size:]
@@ -209,11 +220,11 @@ func measureWord(text string) (size, runes int) {
 // isLetterSymbol reports whether r is a symbol that folding makes letters or digits of.
 func isLetterSymbol(r rune) bool { return unicode.Is(unicode.So, r) && fold(string(r)) != "" }
 
-// appendToken appends the token of a word at position start, and the parts of the token.
-func (a *Analyzer) appendToken(dst []Token, word string, start int) []Token {
+// appendToken appends the token of a word at position start, and the parts of the token, unless the word is in stop.
+func (a *Analyzer) appendToken(dst []Token, word string, start int, stop map[string]struct{}) []Token {
 	folded := fold(word)
 	plain := lookalike.DropMarks(folded)
-	if _, isStop := a.stemmer.stop[folded]; isStop || plain == "" { // marks alone are not a word
+	if _, isStop := stop[folded]; isStop || plain == "" { // marks alone are not a word
 		return dst
 	}
 

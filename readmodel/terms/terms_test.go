@@ -145,7 +145,8 @@ func TestTokens(t *testing.T) {
 	a := analyzer(t)
 	for text, want := range map[string][]Token{
 		"":                                       nil,
-		"się i na się":                           nil,
+		"się oddał na":                           {{[]string{"oddać"}, "oddal", 4, 9, false, ""}},
+		"na":                                     {{[]string{"na"}, "na", 0, 2, false, ""}},
 		"!?… -+*~^:()/\"":                        nil,
 		"😀 🏳️‍🌈":                                 nil,
 		"Nie oddał!":                             {{[]string{"nie"}, "nie", 0, 3, false, ""}, {[]string{"oddać"}, "oddal", 4, 9, false, ""}},
