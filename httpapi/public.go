@@ -96,7 +96,7 @@ func NewPublic(cfg Config) (*Public, error) {
 		memory:          newMemory(cfg.AnswerMemory),
 		searches:        newTurns(),
 		sequenceWaiting: newPlaces(maxSequenceWaiting),
-		limit:           newRateLimit(1, cfg.RateLimit),
+		limit:           newRateLimit(1, cfg.RateLimit), // once that rate; pictures have many times as much
 		rankedIndex:     cfg.Ranked,
 	}
 

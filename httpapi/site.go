@@ -147,18 +147,18 @@ func serveCheckPage(x *exchange) error {
 	}
 
 	// An answer about a person says, to the minute, how new the data is, so the tag depends on that minute.
-	looked := x.asOf.UTC().Truncate(time.Minute)
+	asOfMinute := x.asOf.UTC().Truncate(time.Minute)
 	tag := view.CheckTag()
 	x.page = indexedPage
 	if !asked.isEmpty() {
 		x.page = hiddenPage
-		tag += "-" + strconv.FormatInt(looked.Unix(), 36)
+		tag += "-" + strconv.FormatInt(asOfMinute.Unix(), 36)
 	}
 	if sent, err := x.sendKnown(checkCache, x.pageTag(tag)); sent || err != nil {
 		return err
 	}
 
-	page := site.CheckPage{Asked: cmp.Or(asked.text, asked.id), Looked: looked, AsOf: staleSince(x.asOf)}
+	page := site.CheckPage{Asked: cmp.Or(asked.text, asked.id), Looked: asOfMinute, AsOf: staleSince(x.asOf)}
 	for i, l := range events.Lists() {
 		page.Entries[i] = view.NumEntries(l)
 	}

@@ -2,6 +2,7 @@ package readmodel
 
 import (
 	"context"
+	"iter"
 	"slices"
 
 	"example.org/registry/events"
@@ -170,26 +171,34 @@ func (l *list) orderedPage(found bitset, total int, q *ListQuery) []*Row {
 
 	size := min(q.Limit, total-q.Skip)
 	rows := make([]*Row, 0, size)
-	add := func(it item) (goOn bool) {
+	for it := range l.walk(o, start, descending) {
 		isFound := found == nil || found.has(it.slot)
 		if !isFound || !it.filter.matchesFilters(q.Status, q.Proofs) {
-			return true
+			continue
 		}
 		if skip > 0 {
 			skip--
-			return true
+			continue
 		}
-		rows = append(rows, it.row)
-		return len(rows) < size
-	}
 
-	first, _ := l.orders[o].GetAt(start)
-	if descending {
-		l.orders[o].Descend(first, add)
-	} else {
-		l.orders[o].Ascend(first, add)
+		rows = append(rows, it.row)
+		if len(rows) == size {
+			break
+		}
 	}
 	return rows
+}
+
+// walk yields the items of an order from a position on, to the end of the order or, descending, to its beginning.
+func (l *list) walk(o order, start int, descending bool) iter.Seq[item] {
+	return func(yield func(item) bool) {
+		first, _ := l.orders[o].GetAt(start)
+		if descending {
+			l.orders[o].Descend(first, yield)
+		} else {
+			l.orders[o].Ascend(first, yield)
+		}
+	}
 }
 
 // sortedPage sorts the rows that pass q's filters, and returns the page of q.

@@ -34,7 +34,7 @@ type list struct {
 	entries    *btree.Map[string, entry]
 	tombstones int // number of removed entries
 
-	// The next fields are of the shown rows. Each has a slot: a small number that no other one has.
+	// The next fields are of the shown rows. Each row has a slot: a small number that no other row has.
 	orders  [numOrders]*tree
 	counts  filterCounts
 	rows    cowSlice[*Row]       // by slot, like filters and views
@@ -50,7 +50,7 @@ type list struct {
 	changed bool // since the last publish
 }
 
-// entry is the knowledge of an entry id of a list. An entry never changes: another one replaces it.
+// entry has all that is known about one entry id of a list. An entry never changes: another one replaces it.
 type entry struct {
 	row      *Row   // the latest state; a removal is a row that is not shown; nil if only a total is known
 	sequence uint64 // of the last message with the state; 0 if the stream is not known to hold it

@@ -10,8 +10,8 @@ import (
 	"example.org/registry/readmodel/lookalike"
 )
 
-// Question has all lookups of a person check. A field of an [Answer] has an element for each element of the
-// field of the same name.
+// Question has all lookups of a person check. The fields of an [Answer] have the same names, and an element
+// for each element here.
 type Question struct {
 	IDs      []string         // chat ids, exact
 	Numbers  []string         // entry ids, or numbers of reports in capital or small letters

@@ -39,7 +39,7 @@ func Config(name string, replicas, history int, id Identity) jetstream.StreamCon
 		MaxMsgsPerSubject:  perSubject,
 		MaxMsgSize:         events.MaxPayload,
 		Replicas:           replicas,
-		Duplicates:         100 * time.Millisecond, // the shortest that a broker takes, so that a message id that is used again drops nothing
+		Duplicates:         100 * time.Millisecond, // a message that repeats the id of an earlier one is dropped for so long: the least that a broker takes
 		DenyDelete:         true,                   // AllowRollup stays false, too: a roll-up of "all" would erase the stream
 		AllowDirect:        true,
 		AllowAtomicPublish: true,

@@ -69,7 +69,7 @@ const trustedPreview = "Sprawdź to ID w rejestrze"
 func (c CheckPage) page() page {
 	if c.Asked == "" {
 		return page{
-			template: "check", Title: "Sprawdź, zanim zapłacisz", Path: "/", Canonical: "/", AsOf: c.AsOf, Finds: true,
+			template: "check", Title: "Sprawdź, zanim zapłacisz", Path: "/", Canonical: "/", AsOf: c.AsOf, HasSearch: true,
 			About: "Wpisz nick, ID, wzmiankę albo link do profilu i sprawdź, czy ktoś zgłosił to konto lub serwer jako oszustwo.",
 			Data:  checkView{Form: "/", Counts: countEntries(c.Entries)},
 		}
@@ -77,7 +77,7 @@ func (c CheckPage) page() page {
 
 	view := newCheckView(&c)
 	p := page{
-		template: "check", Title: view.Verdict.Title, Path: "/", AsOf: c.AsOf, Named: true, Finds: true,
+		template: "check", Title: view.Verdict.Title, Path: "/", AsOf: c.AsOf, NamesPerson: true, HasSearch: true,
 		About: "Otwórz, żeby zobaczyć wynik. Zawsze porównaj ID konta.", Data: view,
 	}
 

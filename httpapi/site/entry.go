@@ -167,7 +167,7 @@ func (c EntryPage) page() page {
 	warning := newWarning(byID, []*readmodel.Row{c.Row})
 	view := entryView{entry: e, Form: "/", Words: wordsOf(e.List), Title: e.sayListed(e.IsServer()), Warning: warning}
 	p := page{
-		template: "entry", Title: e.Name + " – " + e.standing, Canonical: e.Path(), AsOf: c.AsOf, Named: true, Finds: true,
+		template: "entry", Title: e.Name + " – " + e.standing, Canonical: e.Path(), AsOf: c.AsOf, NamesPerson: true, HasSearch: true,
 		Preview: view.Title, About: "Otwórz i porównaj całe ID: link niczego nie dowodzi.", Data: view,
 	}
 

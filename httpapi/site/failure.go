@@ -50,7 +50,7 @@ func (f Failed) page() page {
 			v.Again += "?" + f.Query
 		}
 	}
-	return page{template: "error", Title: title, Finds: v.Form != "", Data: v}
+	return page{template: "error", Title: title, HasSearch: v.Form != "", Data: v}
 }
 
 // canRetry reports whether the same request may succeed later: there were too many requests, or the server has failed.

@@ -72,7 +72,7 @@ func (c ListPage) page() page {
 		last := min(c.Found.Total-1, bounds.MaxSkip)
 		v.Last = link(last / q.Limit * q.Limit)
 	}
-	return page{template: "list", Title: v.Title, Path: v.Path, About: v.About, AsOf: c.AsOf, Named: q.List.Trusted(), Data: v}
+	return page{template: "list", Title: v.Title, Path: v.Path, About: v.About, AsOf: c.AsOf, NamesPerson: q.List.Trusted(), Data: v}
 }
 
 // paging says which results a page shows, and links to the pages before and after.

@@ -49,7 +49,7 @@ func (c SearchPage) page() page {
 	q := c.Query
 	v := searchView{Query: q, List: string(q.List)}
 	if q.Words == "" {
-		return page{template: "search", Title: "Szukaj po słowach", Path: searchPath, AsOf: c.AsOf, Finds: true, Data: v}
+		return page{template: "search", Title: "Szukaj po słowach", Path: searchPath, AsOf: c.AsOf, HasSearch: true, Data: v}
 	}
 
 	v.Count = entryForms.count(c.Found.Total)
@@ -76,7 +76,7 @@ func (c SearchPage) page() page {
 	if isBeyondLast {
 		v.First = link(0)
 	}
-	return page{template: "search", Title: "Szukane słowa: " + q.Words, Path: searchPath, AsOf: c.AsOf, Named: true, Finds: true, Data: v}
+	return page{template: "search", Title: "Szukane słowa: " + q.Words, Path: searchPath, AsOf: c.AsOf, NamesPerson: true, HasSearch: true, Data: v}
 }
 
 // listTabs returns a tab for all lists, and one for each list. A tab leads to the first page of its entries.

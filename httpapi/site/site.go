@@ -129,16 +129,16 @@ type Content interface{ page() page }
 
 // page is one page in its frame. template, Title and Data are required.
 type page struct {
-	template  string    // the file without .html
-	Title     string    // of the document, before the name of the site
-	Path      string    // the page's place in the navigation, such as "/scammers"; may be empty
-	About     string    // for search engines and previews; without it, these choose their own
-	Canonical string    // the path of the page, if several lead to it
-	Preview   string    // the title in previews, if not Title; chats keep previews, so it has no person's name
-	Named     bool      // the page is about a person, whom the site's name must not accuse
-	Finds     bool      // the page has a search field, #q
-	AsOf      time.Time // when stale data was last known to be complete; zero for current data
-	Data      any       // of the page's own template
+	template    string    // the file without .html
+	Title       string    // of the document, before the name of the site
+	Path        string    // the page's place in the navigation, such as "/scammers"; may be empty
+	About       string    // for search engines and previews; without it, these choose their own
+	Canonical   string    // the path of the page, if several lead to it
+	Preview     string    // the title in previews, if not Title; chats keep previews, so it has no person's name
+	NamesPerson bool      // the page is about a person, whom the site's name must not accuse
+	HasSearch   bool      // the page has a search field, #q
+	AsOf        time.Time // when stale data was last known to be complete; zero for current data
+	Data        any       // of the page's own template
 }
 
 // Append appends the page of a content to dst.

@@ -262,21 +262,24 @@ func (f *found) accusedByID() []*readmodel.Row {
 func (f *found) trustedByID() []*readmodel.Row {
 	for _, id := range slices.Concat(f.text.ids, f.text.groupings) {
 		owners := f.ids[id]
-		areOwnersTrusted := len(owners) > 0 && !slices.ContainsFunc(owners, isAccused)
-
-		isOther := func(r *readmodel.Row) bool { return r.ChatID() != id }
-		mayBeOthersName := slices.ContainsFunc(f.named, isOther) || f.moreNamed
-		if !areOwnersTrusted || mayBeOthersName {
-			continue
-		}
-
-		isBeside := func(r *readmodel.Row) bool { return f.text.isBeside(id, r.Name()) }
-		if f.text.id == id || slices.ContainsFunc(owners, isBeside) {
+		areTrusted := len(owners) > 0 && !slices.ContainsFunc(owners, isAccused)
+		if areTrusted && f.isOnlyIDOf(owners, id) && !f.mayNameAnother(id) {
 			return owners
 		}
 	}
-
 	return nil
+}
+
+// isOnlyIDOf reports whether the whole text is the id, alone or beside the literal name of an owner.
+func (f *found) isOnlyIDOf(owners []*readmodel.Row, id string) bool {
+	isBeside := func(r *readmodel.Row) bool { return f.text.isBeside(id, r.Name()) }
+	return f.text.id == id || slices.ContainsFunc(owners, isBeside)
+}
+
+// mayNameAnother reports whether the whole text is, or may be, the name of somebody with another id.
+func (f *found) mayNameAnother(id string) bool {
+	isOther := func(r *readmodel.Row) bool { return r.ChatID() != id }
+	return f.moreNamed || slices.ContainsFunc(f.named, isOther)
 }
 
 // explainCaution returns the reason of a caution.

@@ -6,7 +6,7 @@
 // sequence of the feed that it has reached, so a restart goes on from there, and any lag is safe:
 // a search takes every entry from the current view, and omits entries that no longer match.
 //
-// The index is a cache, and nothing in it is repaired. It is removed and rebuilt after an error, if the last
+// The index is a cache, and nothing in it is repaired. It is removed and rebuilt if it has failed, if the last
 // process did not close it, or if it is of another feed or format. Until it is rebuilt there is no ranked
 // search; everything else works.
 //

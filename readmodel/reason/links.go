@@ -159,7 +159,7 @@ func textOf(source []byte, node ast.Node) string {
 		case *ast.Text:
 			b.WriteString(resolve(n.Segment.Value(source)))
 		case *ast.AutoLink:
-			b.WriteString(resolveReferences(n.Label(source)))
+			b.WriteString(resolveReferences(n.Label(source))) // a backslash in an address escapes nothing
 		default:
 			return ""
 		}

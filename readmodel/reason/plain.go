@@ -17,17 +17,17 @@ const maxMarks = 2
 // marks on a letter, and without bidirectional controls, which reorder the text around them.
 func Plain(s string) string { return dropMarks(norm.NFC.String(s)) }
 
-// dropMarks drops bidirectional controls, and of each run of non-spacing marks those beyond maxMarks.
+// dropMarks drops bidirectional controls, and from each run of non-spacing marks all but the first maxMarks.
 func dropMarks(s string) string {
-	const firstMark = 0x300
+	const firstDropped = 0x300 // no mark and no control comes before it, so most characters need no look-up
 	marks := 0
 	return strings.Map(func(r rune) rune {
-		if r >= firstMark && unicode.Is(unicode.Bidi_Control, r) {
+		if r >= firstDropped && unicode.Is(unicode.Bidi_Control, r) {
 			return -1
 		}
 
-		// Count the marks since the last letter.
-		if r < firstMark || !unicode.In(r, unicode.Mn, unicode.Me) {
+		// Count the marks of a run, which any other character ends.
+		if r < firstDropped || !unicode.In(r, unicode.Mn, unicode.Me) {
 			marks = 0
 			return r
 		}

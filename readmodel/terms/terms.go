@@ -54,7 +54,7 @@ func New() *Stemmer {
 		}
 	}
 
-	// Words without marks are found by the forms that have some.
+	// A word without marks leads to the forms that differ from it in marks alone.
 	for _, form := range slices.Sorted(maps.Keys(s.table)) {
 		if plain := lookalike.DropMarks(form); plain != form {
 			s.marked[plain] = append(s.marked[plain], form)

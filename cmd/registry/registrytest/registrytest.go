@@ -64,8 +64,8 @@ func Begin(cmd *exec.Cmd, follow func()) (*Process, error) {
 // Signal sends s to the process, which may have ended.
 func (p *Process) Signal(s os.Signal) { _ = p.cmd.Process.Signal(s) }
 
-// End sends s, waits until the process has ended, and returns its exit status, -1 after a signal.
-// It kills a process that does not obey.
+// End sends s, waits until the process has ended, and returns its exit status, or -1 if a signal killed
+// the process. It kills a process that does not obey.
 func (p *Process) End(s os.Signal) int {
 	p.Signal(s)
 	select {
