@@ -4,8 +4,8 @@ go 1.26.0
 
 require (
 	github.com/KimMachineGun/automemlimit v1.0.1 // memory limit of the container
-	github.com/RoaringBitmap/roaring/v2 v2.14.5 // indirect; sets of rows that a search matches
 	github.com/alecthomas/kong v1.17.0 // command line
+	github.com/bits-and-blooms/bitset v1.24.2 // readmodel: sets of rows that a search matches
 	github.com/blevesearch/bleve/v2 v2.6.0 // ranked search: segment files on the disk
 	github.com/blevesearch/bleve_index_api v1.3.11 // indirect; ranked search: types of bleve's documents
 	github.com/blevesearch/scorch_segment_api/v2 v2.4.7 // indirect; ranked search: types of bleve's segments
@@ -43,9 +43,9 @@ require (
 )
 
 require (
+	github.com/RoaringBitmap/roaring/v2 v2.14.5 // indirect
 	github.com/antithesishq/antithesis-sdk-go v0.8.0-default-no-op // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
-	github.com/bits-and-blooms/bitset v1.24.2 // indirect
 	github.com/blevesearch/geo v0.2.5 // indirect
 	github.com/blevesearch/go-faiss v1.1.0 // indirect
 	github.com/blevesearch/go-porterstemmer v1.0.3 // indirect

@@ -3,6 +3,7 @@ package readmodel
 import (
 	"cmp"
 	"context"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -66,17 +67,12 @@ func (v *View) Check(ctx context.Context, q CheckQuery) (CheckResult, error) {
 	return found, nil
 }
 
+// handle matches the parts that chat programs add to a name.
+var handle = regexp.MustCompile(`^@|#[0-9]{1,4}$`)
+
 // withoutHandle returns text without one leading @, and without a # and one to four digits at its end.
 func withoutHandle(text string) string {
-	bare := strings.TrimPrefix(text, "@")
-	if i := strings.LastIndexByte(bare, '#'); i >= 0 {
-		digits := bare[i+1:]
-		hasOnlyDigits := strings.Trim(digits, "0123456789") == ""
-		if len(digits) >= 1 && len(digits) <= 4 && hasOnlyDigits {
-			bare = bare[:i]
-		}
-	}
-
+	bare := handle.ReplaceAllString(text, "")
 	if bare == text { // nothing was taken off, so the white space stays, too
 		return text
 	}

@@ -2,8 +2,9 @@ package readmodel
 
 import (
 	"context"
-	"iter"
 	"slices"
+
+	"github.com/bits-and-blooms/bitset"
 
 	"example.org/registry/events"
 )
@@ -78,18 +79,18 @@ func (v *View) List(ctx context.Context, q ListQuery) (p Page, err error) {
 
 	// Find the rows, whether or not they pass the filters.
 	l := v.list(q.List)
-	var found bitset // nil stands for all rows
+	var found *bitset.BitSet // of slots; nil stands for all rows
 	if q.ID != "" {
-		found = l.newBitset()
+		found = bitset.New(uint(l.numSlots))
 		for r := range v.chats.find(q.ID) {
 			if r.List() == q.List {
-				found.add(r.slot)
+				found.Set(uint(r.slot))
 			}
 		}
 	} else if q.Search != "" {
-		found = l.newBitset()
+		found = bitset.New(uint(l.numSlots))
 		queries := []textQuery{{part: allText, needle: fold(q.Search)}}
-		if err := l.eachMatch(ctx, queries, found.add); err != nil {
+		if err := l.eachMatch(ctx, queries, func(slot uint32) { found.Set(uint(slot)) }); err != nil {
 			return p, err
 		}
 	}
@@ -127,16 +128,18 @@ func (c *filterCounts) countTotals(p Proofs) (t Totals) {
 }
 
 // countMatches counts the rows in found.
-func (l *list) countMatches(found bitset) *filterCounts {
+func (l *list) countMatches(found *bitset.BitSet) *filterCounts {
 	var c filterCounts
-	found.each(func(slot uint32) { c[l.filters.get(slot)]++ })
+	for slot := range found.EachSet() {
+		c[l.filters.get(uint32(slot))]++
+	}
 	return &c
 }
 
 // page returns the page of q among the rows in found, or among all rows if found is nil. total is the
 // number of these rows that pass q's filters. If many rows pass, page walks the order until the page
 // is full; if few rows pass, page sorts these rows.
-func (l *list) page(found bitset, total int, q *ListQuery) []*Row {
+func (l *list) page(found *bitset.BitSet, total int, q *ListQuery) []*Row {
 	n := min(q.Limit, total-q.Skip)
 	if n <= 0 {
 		return nil
@@ -149,7 +152,9 @@ func (l *list) page(found bitset, total int, q *ListQuery) []*Row {
 	}
 
 	rows := make([]*Row, 0, total)
-	found.each(func(slot uint32) { rows = append(rows, l.rows.get(slot)) })
+	for slot := range found.EachSet() {
+		rows = append(rows, l.rows.get(uint32(slot)))
+	}
 	return l.sortedPage(rows, q)
 }
 
@@ -157,48 +162,39 @@ func (l *list) page(found bitset, total int, q *ListQuery) []*Row {
 const sortCost = 40
 
 // orderedPage walks q's order to its page, which is not empty.
-func (l *list) orderedPage(found bitset, total int, q *ListQuery) []*Row {
+func (l *list) orderedPage(found *bitset.BitSet, total int, q *ListQuery) []*Row {
 	o, descending := q.Sort.treeOrder()
+	order := l.orders[o]
 	start := 0
 	skip := q.Skip
-	if total == l.orders[o].Len() { // every row passes, so the page starts at position q.Skip
+	if total == order.Len() { // every row passes, so the page starts at position q.Skip
 		start = q.Skip
 		skip = 0
 	}
+
+	walk := order.Ascend
 	if descending {
-		start = l.orders[o].Len() - 1 - start
+		walk = order.Descend
+		start = order.Len() - 1 - start
 	}
 
 	size := min(q.Limit, total-q.Skip)
 	rows := make([]*Row, 0, size)
-	for it := range l.walk(o, start, descending) {
-		isFound := found == nil || found.has(it.slot)
+	first, _ := order.GetAt(start)
+	walk(first, func(it item) bool {
+		isFound := found == nil || found.Test(uint(it.slot))
 		if !isFound || !it.filter.matchesFilters(q.Status, q.Proofs) {
-			continue
+			return true
 		}
 		if skip > 0 {
 			skip--
-			continue
+			return true
 		}
 
 		rows = append(rows, it.row)
-		if len(rows) == size {
-			break
-		}
-	}
+		return len(rows) < size
+	})
 	return rows
-}
-
-// walk yields the items of an order from a position on, to the end of the order or, descending, to its beginning.
-func (l *list) walk(o order, start int, descending bool) iter.Seq[item] {
-	return func(yield func(item) bool) {
-		first, _ := l.orders[o].GetAt(start)
-		if descending {
-			l.orders[o].Descend(first, yield)
-		} else {
-			l.orders[o].Ascend(first, yield)
-		}
-	}
 }
 
 // sortedPage sorts the rows that pass q's filters, and returns the page of q.

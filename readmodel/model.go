@@ -23,14 +23,12 @@ type Model struct {
 	writing sync.Mutex
 	indexer indexer
 	view    atomic.Pointer[View]
-	mu      sync.Mutex    // guards next
-	next    chan struct{} // closed when the next view is published
 }
 
 // New makes an empty model. Its view has sequence 0.
 func New() *Model {
-	m := &Model{state: newState(), lackingSubjects: map[events.Subject]struct{}{}, indexer: newIndexer(), next: make(chan struct{})}
-	m.view.Store(&View{}) // publishView reads the last view
+	m := &Model{state: newState(), lackingSubjects: map[events.Subject]struct{}{}, indexer: newIndexer()}
+	m.view.Store(&View{next: make(chan struct{})}) // publishView reads the last view
 	m.publishView()
 	return m
 }
@@ -117,30 +115,25 @@ func (m *Model) EndBulk() *View {
 // publishView makes the next view and wakes all goroutines waiting for one. The caller holds m.writing.
 func (m *Model) publishView() *View {
 	m.numLacking = len(m.lackingSubjects)
-	v := &View{m.copyForView(&m.View().state)}
+	last := m.View()
+	v := &View{state: m.copyForView(&last.state), next: make(chan struct{})}
 	m.view.Store(v)
-	m.startIndexing()
+	close(last.next)
 
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	close(m.next)
-	m.next = make(chan struct{})
+	m.startIndexing()
 	return v
 }
 
 // Await returns the first view it sees whose sequence has reached seq, or ctx's error.
 func (m *Model) Await(ctx context.Context, seq uint64) (*View, error) {
 	for {
-		// Take the channel before the view: a view published after this step closes the channel, so none is missed.
-		m.mu.Lock()
-		next := m.next
-		m.mu.Unlock()
-		if v := m.View(); v.sequence >= seq {
+		v := m.View()
+		if v.sequence >= seq {
 			return v, nil
 		}
 
 		select {
-		case <-next:
+		case <-v.next:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}

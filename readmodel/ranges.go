@@ -16,12 +16,9 @@ import (
 // range has all chat ids whose hashes begin with the same twelve bits. A client asks for a range to look
 // up an id in it without revealing which.
 type Ranges struct {
-	rows  rowIndex // by the hash of the chat id
-	lines int      // number of lines of every range
-
-	// Used by the owner only.
-	counts  []int // number of different ids in each range
-	changed bool  // since lines was set
+	rows   rowIndex // by the hash of the chat id
+	lines  int      // number of lines of every range, in a view
+	counts []int    // number of different ids in each range; used by the owner only
 }
 
 const (
@@ -50,12 +47,12 @@ func chatKey(id string) uint64 {
 }
 
 func newRanges() Ranges {
-	return Ranges{rows: newRowIndex(), counts: make([]int, NumRanges), changed: true}
+	return Ranges{rows: newRowIndex(), counts: make([]int, NumRanges)}
 }
 
 func (x *Ranges) add(r *Row) {
 	if !x.hasIDOf(r) {
-		x.addCount(r.chatKey, 1)
+		x.counts[r.chatKey>>rangeShift]++
 	}
 	x.rows.add(r.chatKey, r)
 }
@@ -63,7 +60,7 @@ func (x *Ranges) add(r *Row) {
 func (x *Ranges) remove(r *Row) {
 	x.rows.remove(r.chatKey, r)
 	if !x.hasIDOf(r) {
-		x.addCount(r.chatKey, -1)
+		x.counts[r.chatKey>>rangeShift]--
 	}
 }
 
@@ -77,18 +74,9 @@ func (x *Ranges) hasIDOf(r *Row) bool {
 	return false
 }
 
-func (x *Ranges) addCount(key uint64, n int) {
-	x.counts[key>>rangeShift] += n
-	x.changed = true
-}
-
 // copyForView returns a copy for a view.
 func (x *Ranges) copyForView() Ranges {
-	if x.changed {
-		x.lines = rangeLines(slices.Max(x.counts))
-		x.changed = false
-	}
-	return Ranges{rows: x.rows.copyForView(), lines: x.lines}
+	return Ranges{rows: x.rows.copyForView(), lines: rangeLines(slices.Max(x.counts))}
 }
 
 // rangeLines returns the smallest of 32, 48, 64, 96, 128, 192 … that is at least most.

@@ -46,8 +46,9 @@ type list struct {
 	tag, popularTag          string
 
 	// Used by the owner only.
-	slots   slotNumbers
-	changed bool // since the last publish
+	freeSlots []uint32 // slots that were given back
+	numSlots  uint32   // all slots, used or free
+	changed   bool     // since the last publish
 }
 
 // entry has all that is known about one entry id of a list. An entry never changes: another one replaces it.
@@ -178,7 +179,7 @@ func (s *state) link(l *list, e entry) {
 	}
 
 	// Give the row a slot, by which searches read it.
-	r.slot = l.slots.take()
+	r.slot = l.takeSlot()
 	l.rows.set(r.slot, r)
 	l.filters.set(r.slot, r.filter)
 	l.views.set(r.slot, e.total.views)
@@ -227,7 +228,7 @@ func (s *state) unlink(l *list, e entry) {
 	// The view total stays: nobody reads it while the slot is free, and link sets it anew.
 	l.rows.set(r.slot, nil)
 	l.filters.set(r.slot, 0)
-	l.slots.giveBack(r.slot)
+	l.freeSlots = append(l.freeSlots, r.slot)
 }
 
 // setTotal sets the view total of an entry, which need not be listed.
@@ -346,24 +347,19 @@ func (l *list) copyForView(name string) *list {
 
 	copied.tag = contentTag(name, l.shownDigest)
 	copied.popularTag = contentTag(name+" by views", l.shownDigest, l.viewsDigest)
-	copied.slots = slotNumbers{}
+	copied.freeSlots = nil
 	return &copied
 }
 
-// slotNumbers gives out small numbers: the number that was given back last, else the lowest that was never used.
-type slotNumbers struct {
-	free []uint32 // numbers that were given back
-	next uint32   // the lowest number never used
-}
-
-func (s *slotNumbers) take() uint32 {
-	if n := len(s.free); n > 0 {
-		slot := s.free[n-1]
-		s.free = s.free[:n-1]
-		return slot
+// takeSlot returns the slot that was given back last, or else the lowest that was never used.
+func (l *list) takeSlot() uint32 {
+	last := len(l.freeSlots) - 1
+	if last < 0 {
+		l.numSlots++
+		return l.numSlots - 1
 	}
-	s.next++
-	return s.next - 1
-}
 
-func (s *slotNumbers) giveBack(slot uint32) { s.free = append(s.free, slot) }
+	slot := l.freeSlots[last]
+	l.freeSlots = l.freeSlots[:last]
+	return slot
+}

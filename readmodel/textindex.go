@@ -2,9 +2,10 @@ package readmodel
 
 import (
 	"context"
-	"math/bits"
 	"slices"
 	"strings"
+
+	"github.com/bits-and-blooms/bitset"
 
 	"example.org/registry/readmodel/textblock"
 )
@@ -59,12 +60,12 @@ func (l *list) eachMatch(ctx context.Context, queries []textQuery, f func(slot u
 
 		// The list may have lost a row that is in the index.
 		first := n * l.texts.size
-		b.findIndexed(queries).Each(func(i int) {
-			slot := uint32(first + i)
+		for i := range b.findIndexed(queries).EachSet() {
+			slot := uint32(first + int(i))
 			if l.rows.get(slot) == b.rows[i] {
 				f(slot)
 			}
-		})
+		}
 	}
 	return nil
 }
@@ -72,24 +73,6 @@ func (l *list) eachMatch(ctx context.Context, queries []textQuery, f func(slot u
 // matchesAny reports whether r is not nil and matches any of the queries.
 func matchesAny(queries []textQuery, r *Row) bool {
 	return r != nil && slices.ContainsFunc(queries, func(q textQuery) bool { return q.matchesRow(r) })
-}
-
-// bitset is a set of slots of a list, a bit for each.
-type bitset []uint64
-
-// newBitset returns an empty set with room for every slot.
-func (l *list) newBitset() bitset { return make(bitset, len(l.rows.chunks)*chunkLen/64) }
-
-func (b bitset) add(slot uint32)      { b[slot/64] |= 1 << (slot % 64) }
-func (b bitset) has(slot uint32) bool { return b[slot/64]>>(slot%64)&1 != 0 }
-
-// each calls f with the slots in ascending order.
-func (b bitset) each(f func(slot uint32)) {
-	for i, word := range b {
-		for ; word != 0; word &= word - 1 { // which clears the lowest bit
-			f(uint32(i*64 + bits.TrailingZeros64(word)))
-		}
-	}
 }
 
 // textBlocks are the blocks of a list. A view has a copy of its own.
@@ -151,8 +134,8 @@ func (l *list) replaceBlock(n int, made textBlock, before *list) {
 }
 
 // findIndexed returns the positions in b.rows of the rows that match any of the queries.
-func (b *textBlock) findIndexed(queries []textQuery) *textblock.Rows {
-	found := &textblock.Rows{}
+func (b *textBlock) findIndexed(queries []textQuery) *bitset.BitSet {
+	found := bitset.New(textblock.Len)
 	if b.index == nil {
 		return found
 	}

@@ -10,7 +10,10 @@ import (
 
 // View is one state of the whole read model. It never changes: any number of goroutines may read it
 // at any time, and everything read from one View belongs together. List, Check and Who answer from it.
-type View struct{ state }
+type View struct {
+	state
+	next chan struct{} // closed when a view of a later state is published
+}
 
 // Sequence returns the view's checkpoint: every message of the stream up to it has been handled.
 func (v *View) Sequence() uint64 { return v.sequence }

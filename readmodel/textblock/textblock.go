@@ -14,44 +14,13 @@
 package textblock
 
 import (
-	"math/bits"
 	"strings"
+
+	"github.com/bits-and-blooms/bitset"
 )
 
 // Len is the number of rows that a block can have.
 const Len = 1 << 14
-
-// Rows is a set of rows of a block.
-type Rows [Len / 64]uint64
-
-// Add adds a row.
-func (s *Rows) Add(row int) { s[row/64] |= 1 << (row % 64) }
-
-// Has reports whether a row is in the set.
-func (s *Rows) Has(row int) bool { return s[row/64]>>(row%64)&1 != 0 }
-
-// Or adds the rows of another set.
-func (s *Rows) Or(o *Rows) {
-	for i, word := range o {
-		s[i] |= word
-	}
-}
-
-// And removes the rows that are not in o.
-func (s *Rows) And(o *Rows) {
-	for i, word := range o {
-		s[i] &= word
-	}
-}
-
-// Each calls f with the rows in ascending order.
-func (s *Rows) Each(f func(row int)) {
-	for i, word := range s {
-		for ; word != 0; word &= word - 1 { // which clears the lowest bit
-			f(i*64 + bits.TrailingZeros64(word))
-		}
-	}
-}
 
 // Text is the text of a row. Keys has the look-alike keys of the name, with a line feed between two. The
 // other texts are folded and have no line feed.
@@ -93,28 +62,28 @@ func New(texts []Text) *Block {
 }
 
 // Names adds the rows whose name or chat id contains the needle.
-func (b *Block) Names(needle string, found *Rows) {
-	b.names.find([]byte(needle), found.Add)
-	b.ids.find([]byte(needle), found.Add)
+func (b *Block) Names(needle string, found *bitset.BitSet) {
+	b.names.findTexts(needle, found)
+	b.ids.findTexts(needle, found)
 }
 
 // Keys adds the rows with a key that contains the needle. A line feed at an end of the needle stands for an
 // end of the key.
-func (b *Block) Keys(needle string, found *Rows) { b.keys.find([]byte(needle), found.Add) }
+func (b *Block) Keys(needle string, found *bitset.BitSet) { b.keys.findTexts(needle, found) }
 
 // All adds the rows that Names adds, and the rows whose reason contains the needle. If the words of the
 // reasons do not decide that, All asks contains.
-func (b *Block) All(needle string, contains func(row int) bool, found *Rows) {
+func (b *Block) All(needle string, contains func(row int) bool, found *bitset.BitSet) {
 	b.Names(needle, found)
 
 	maybe, isSure := b.findReasons(needle)
 	if isSure {
-		found.Or(maybe)
+		found.InPlaceUnion(maybe)
 		return
 	}
-	maybe.Each(func(row int) {
-		if !found.Has(row) && contains(row) {
-			found.Add(row)
+	for row := range maybe.EachSet() {
+		if !found.Test(row) && contains(int(row)) {
+			found.Set(row)
 		}
-	})
+	}
 }

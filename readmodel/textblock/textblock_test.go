@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/bits-and-blooms/bitset"
 )
 
 // TestScan compares blocks of random texts with a scan of the texts.
@@ -62,40 +64,35 @@ func compareKeys(t *testing.T, b *Block, texts []Text, key string) {
 		if key == "" {
 			return
 		}
-		var got, want Rows
-		b.Keys(needle, &got)
+		got, want := bitset.New(Len), bitset.New(Len)
+		b.Keys(needle, got)
 		for i, text := range texts {
 			if strings.Contains("\n"+text.Keys+"\n", needle) {
-				want.Add(i)
+				want.Set(uint(i))
 			}
 		}
-		if got != want {
-			t.Fatalf("%d rows, key %q: found %d, want %d", len(texts), needle, count(got), count(want))
+		if !got.Equal(want) {
+			t.Fatalf("%d rows, key %q: found %d, want %d", len(texts), needle, got.Count(), want.Count())
 		}
 	}
 }
 
 func compare(t *testing.T, b *Block, texts []Text, needle string) {
 	t.Helper()
-	var got, want, gotNames, wantNames Rows
-	b.All(needle, func(row int) bool { return strings.Contains(texts[row].Reason, needle) }, &got)
-	b.Names(needle, &gotNames)
+	got, want, gotNames, wantNames := bitset.New(Len), bitset.New(Len), bitset.New(Len), bitset.New(Len)
+	b.All(needle, func(row int) bool { return strings.Contains(texts[row].Reason, needle) }, got)
+	b.Names(needle, gotNames)
 	for i, text := range texts {
 		if strings.Contains(text.Name, needle) || strings.Contains(text.ChatID, needle) {
-			want.Add(i)
-			wantNames.Add(i)
+			want.Set(uint(i))
+			wantNames.Set(uint(i))
 		}
 		if strings.Contains(text.Reason, needle) {
-			want.Add(i)
+			want.Set(uint(i))
 		}
 	}
-	if got != want || gotNames != wantNames {
+	if !got.Equal(want) || !gotNames.Equal(wantNames) {
 		t.Fatalf("%d rows, %q: found %d and %d by name, want %d and %d",
-			len(texts), needle, count(got), count(gotNames), count(want), count(wantNames))
+			len(texts), needle, got.Count(), gotNames.Count(), want.Count(), wantNames.Count())
 	}
-}
-
-func count(s Rows) (n int) {
-	s.Each(func(int) { n++ })
-	return n
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/bits-and-blooms/bitset"
 )
 
 // words finds rows by words.
@@ -16,23 +18,23 @@ type words struct {
 
 // findWords adds the rows of each word that contains piece. A line feed at an end of piece stands for an end
 // of the word.
-func (w *words) findWords(piece string, found *Rows) {
+func (w *words) findWords(piece string, found *bitset.BitSet) {
 	w.find([]byte(piece), func(n int) {
 		start := uint32(0)
 		if n > 0 {
 			start = w.ends[n-1]
 		}
 		for _, row := range w.rows[start:w.ends[n]] {
-			found.Add(int(row))
+			found.Set(uint(row))
 		}
 	})
 }
 
 // narrow removes the rows that have no word which contains piece.
-func (w *words) narrow(piece string, rows *Rows) {
-	var found Rows
-	w.findWords(piece, &found)
-	rows.And(&found)
+func (w *words) narrow(piece string, rows *bitset.BitSet) {
+	found := bitset.New(Len)
+	w.findWords(piece, found)
+	rows.InPlaceIntersection(found)
 }
 
 // poster fills words. The caller posts the words row by row, in ascending order.
@@ -74,8 +76,8 @@ func (p *poster) close() {
 }
 
 // findReasons returns the rows whose reason may contain the needle. isSure means that all these reasons do.
-func (b *Block) findReasons(needle string) (maybe *Rows, isSure bool) {
-	maybe = &Rows{}
+func (b *Block) findReasons(needle string) (maybe *bitset.BitSet, isSure bool) {
+	maybe = bitset.New(Len)
 	pieces := strings.Split(needle, " ")
 	if len(pieces) == 1 {
 		b.words.findWords(needle, maybe)
@@ -83,9 +85,7 @@ func (b *Block) findReasons(needle string) (maybe *Rows, isSure bool) {
 	}
 
 	// Begin with all rows, and keep those whose reason has the characters around each space of the needle.
-	for i := range maybe {
-		maybe[i] = ^uint64(0)
-	}
+	maybe.SetAll()
 	for boundary := range boundariesIn(needle) {
 		b.boundaries.narrow(boundary, maybe)
 	}
