@@ -40,16 +40,15 @@ func (r *Recovery) Add(from io.Reader) error {
 		r.states = map[events.Subject]events.Data{}
 	}
 
-	return snapshots.Read(from, func(h snapshots.Header) error {
-		r.sources = append(r.sources, h.Identity)
-		return nil
-	}, func(_ uint64, e events.Event) error {
+	h, err := snapshots.Read(from, func(_ uint64, e events.Event) error {
 		subject := e.Data.Subject()
 		if known := r.states[subject]; known == nil || events.Compare(e.Data, known) > 0 {
 			r.states[subject] = e.Data
 		}
 		return nil
 	})
+	r.sources = append(r.sources, h.Identity)
+	return err
 }
 
 // Plan compares the known states with the stream, and changes nothing: the summary counts as sent what Run

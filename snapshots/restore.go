@@ -44,10 +44,7 @@ func Restore(ctx context.Context, from io.Reader, path string) (h Header, err er
 // store has a digest that its states do not match: Open refuses such a store.
 func (s *Store) fillFrom(ctx context.Context, from io.Reader) (h Header, err error) {
 	part := Commit{States: map[events.Subject]State{}, Meta: s.Meta()}
-	err = Read(from, func(first Header) error {
-		h = first
-		return nil
-	}, func(sequence uint64, e events.Event) error {
+	h, err = Read(from, func(sequence uint64, e events.Event) error {
 		line, err := EncodeState(e.Data)
 		if err := errors.Join(err, ctx.Err()); err != nil {
 			return err

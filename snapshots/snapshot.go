@@ -156,16 +156,15 @@ const (
 	maxNameLength   = 256 // of a stream and an epoch
 )
 
-// Read reads a snapshot, which may be packed, and is not trusted. It calls begin with the first line,
-// and then visit with each state and its sequence, in the order of their keys. The states count only if
-// the error is nil.
-func Read(from io.Reader, begin func(Header) error, visit func(sequence uint64, e events.Event) error) error {
+// Read reads a snapshot, which may be packed, and is not trusted. It calls visit with each state and its
+// sequence, in the order of their keys, and returns the header. The states count only if the error is nil.
+func Read(from io.Reader, visit func(sequence uint64, e events.Event) error) (Header, error) {
 	text, err := Unpack(from)
 	if err != nil {
-		return err
+		return Header{}, err
 	}
 
-	r := reader{begin: begin, visit: visit}
+	r := reader{visit: visit}
 	err = ReadLines(text, maxSnapshotLine, func(number int, line []byte, err error) error {
 		if err == nil {
 			err = r.readLine(line)
@@ -176,12 +175,12 @@ func Read(from io.Reader, begin func(Header) error, visit func(sequence uint64, 
 		return err
 	})
 	if err == nil && r.phase == beforeFirst {
-		return errNoSnapshot
+		return r.header, errNoSnapshot
 	}
 	if err == nil && r.phase != afterLast {
-		return ErrIncomplete
+		return r.header, ErrIncomplete
 	}
-	return err
+	return r.header, err
 }
 
 // readPhase says which lines of a snapshot come next.
@@ -195,7 +194,6 @@ const (
 
 // reader checks the lines of a snapshot.
 type reader struct {
-	begin func(Header) error
 	visit func(uint64, events.Event) error
 
 	phase   readPhase
@@ -234,7 +232,7 @@ func (r *reader) readFirst(line []byte) error {
 	if len(r.header.Follows) == 0 {
 		r.header.Follows = nil
 	}
-	return r.begin(r.header)
+	return nil
 }
 
 func checkHeader(h Header) error {

@@ -22,10 +22,7 @@ import (
 // readAll is Read, and returns what it read.
 func readAll(from io.Reader) (h Header, states map[string]State, err error) {
 	states = map[string]State{}
-	err = Read(from, func(begun Header) error {
-		h = begun
-		return nil
-	}, func(sequence uint64, e events.Event) error {
+	h, err = Read(from, func(sequence uint64, e events.Event) error {
 		line, err := EncodeState(e.Data)
 		states[e.Data.Subject().String()] = State{sequence, line}
 		return err

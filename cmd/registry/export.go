@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 
 	"example.org/registry/cmd/registry/internal/cli"
 	"example.org/registry/events"
@@ -34,10 +33,7 @@ func (c *exportCmd) Run(p *process) (err error) {
 	if c.Output == "" || c.Output == "-" {
 		h, err = c.writeStates(p, p.stdout)
 	} else {
-		err = replaceFile("--output", c.Output, func(f *os.File) (err error) {
-			h, err = c.writeStates(p, f)
-			return err
-		})
+		h, err = replaceFile(c.Output, func(to io.Writer) (snapshots.Header, error) { return c.writeStates(p, to) })
 	}
 	if err != nil {
 		return err
@@ -76,7 +72,7 @@ func (c *exportCmd) openSource(p *process) (io.ReadCloser, error) {
 func copyRemovals(from io.Reader, to io.Writer) (snapshots.Header, error) {
 	var tombstones []snapshots.State
 	var digest readmodel.Digest
-	h, err := readStates(from, func(sequence uint64, e events.Event) error {
+	h, err := snapshots.Read(from, func(sequence uint64, e events.Event) error {
 		if !e.Type.Removes() {
 			return nil
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -9,24 +10,24 @@ import (
 	"example.org/registry/snapshots"
 )
 
-// replaceFile replaces the file at path in one step, once the output of write is synced to the disk. Errors
-// name the flag.
-func replaceFile(flag, path string, write func(*os.File) error) error {
+// replaceFile replaces the file at path, of --output, in one step, once the states that write writes are synced
+// to the disk. It returns their header.
+func replaceFile(path string, write func(io.Writer) (snapshots.Header, error)) (h snapshots.Header, err error) {
 	// A rename would put a file in the place of a device, a pipe or a link.
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-		return cli.FileError(flag, path, errors.New("it exists and is no regular file"))
+		return h, cli.FileError("--output", path, errors.New("it exists and is no regular file"))
 	}
 
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.part")
 	if err != nil {
-		return cli.FileError(flag, path, err)
+		return h, cli.FileError("--output", path, err)
 	}
 	defer func() {
 		_ = f.Close()           // needed only after an error of write
 		_ = os.Remove(f.Name()) // the file is there only after an error
 	}()
-	if err := write(f); err != nil {
-		return err
+	if h, err = write(f); err != nil {
+		return h, err
 	}
 
 	// Only a file that is whole on the disk may take the place of the old one.
@@ -35,7 +36,7 @@ func replaceFile(flag, path string, write func(*os.File) error) error {
 		err = snapshots.RenameDurably(f.Name(), path)
 	}
 	if err != nil {
-		return cli.FileError(flag, path, err)
+		return h, cli.FileError("--output", path, err)
 	}
-	return nil
+	return h, nil
 }

@@ -246,10 +246,7 @@ func (p *publishing) sendBatch(ctx context.Context, batch []line) error {
 	}
 
 	sum, err := p.send(ctx, messages)
-	p.sum.Sent += sum.Sent
-	p.sum.Known += sum.Known
-	p.sum.Stale += sum.Stale
-	p.sum.LastSequence = max(p.sum.LastSequence, sum.LastSequence)
+	p.sum.Add(sum)
 	if err == nil {
 		p.progress.Add(len(batch))
 	}

@@ -38,10 +38,7 @@ func (c *snapshotCreateCmd) Run(p *process) (err error) {
 		err = c.AskJSON(p.ctx, http.MethodPost, "/snapshots", &made)
 	} else {
 		made.Name = c.Output
-		err = replaceFile("--output", c.Output, func(f *os.File) (err error) {
-			made.Header, err = c.writeStates(p, f)
-			return err
-		})
+		made.Header, err = replaceFile(c.Output, func(to io.Writer) (snapshots.Header, error) { return c.writeStates(p, to) })
 	}
 	if err != nil {
 		return err
@@ -110,7 +107,7 @@ func (c *snapshotVerifyCmd) Run(p *process) error {
 	}
 	defer from.Close()
 
-	h, err := readStates(from, func(uint64, events.Event) error { return p.ctx.Err() }) // a signal ends the reading
+	h, err := snapshots.Read(from, func(uint64, events.Event) error { return p.ctx.Err() }) // a signal ends the reading
 	if err != nil {
 		return explainSource(c.Snapshot, err)
 	}

@@ -65,16 +65,7 @@ func copyStates(from io.Reader, to io.Writer) (h snapshots.Header, err error) {
 	if err != nil {
 		return h, err
 	}
-	return readStates(io.TeeReader(text, to), func(uint64, events.Event) error { return nil })
-}
-
-// readStates reads and checks a snapshot, and calls visit with each state and its sequence.
-func readStates(from io.Reader, visit func(sequence uint64, e events.Event) error) (h snapshots.Header, err error) {
-	err = snapshots.Read(from, func(begun snapshots.Header) error {
-		h = begun
-		return nil
-	}, visit)
-	return h, err
+	return snapshots.Read(io.TeeReader(text, to), func(uint64, events.Event) error { return nil })
 }
 
 // describeHeader returns a snapshot's description.

@@ -145,7 +145,7 @@ func (c *verifyCmd) readServer(ctx context.Context) (h snapshots.Header, states 
 	defer from.Close()
 
 	states = map[events.Subject]events.Data{}
-	h, err = readStates(from, func(_ uint64, e events.Event) error {
+	h, err = snapshots.Read(from, func(_ uint64, e events.Event) error {
 		states[e.Data.Subject()] = e.Data
 		return nil
 	})

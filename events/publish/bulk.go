@@ -35,7 +35,8 @@ type Summary struct {
 // Done returns how many messages were dealt with.
 func (s Summary) Done() int { return s.Sent + s.Known + s.Stale }
 
-func (s *Summary) addAll(o Summary) {
+// Add adds the counts of another call.
+func (s *Summary) Add(o Summary) {
 	s.Sent += o.Sent
 	s.Known += o.Known
 	s.Stale += o.Stale
@@ -72,7 +73,7 @@ func (p *Publisher) PublishAll(ctx context.Context, messages []Message) (Summary
 	for from := 0; from < len(messages); {
 		batch := nextBatch(messages[from:])
 		done, failed := p.publishBatch(ctx, batch)
-		sum.addAll(done)
+		sum.Add(done)
 		if failed != nil {
 			return sum, &MessageError{from + failed.Index, failed.Err}
 		}

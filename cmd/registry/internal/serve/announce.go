@@ -11,15 +11,15 @@ import (
 	"example.org/registry/events/pause"
 )
 
-// announceEvery is how often the progress is read while catching up: often enough for the ready line
+// catchUpEvery is how often the progress is read while catching up: often enough for the ready line
 // to come at once.
-const announceEvery = 20 * time.Millisecond
+const catchUpEvery = 20 * time.Millisecond
 
 // announceReady tells the supervisor that the model has caught up, and logs "ready" once lists and checks are
 // served. Scripts wait for this line before they start other programs.
 func (s *server) announceReady(ctx context.Context) {
 	for !s.live.readiness().Ready {
-		if !pause.For(ctx, announceEvery) {
+		if !pause.For(ctx, catchUpEvery) {
 			return
 		}
 	}
@@ -32,7 +32,7 @@ func (s *server) announceReady(ctx context.Context) {
 		s.log.Warn("caught up with the stream, but lists and checks are answered with 503", append(s.describeAddresses(), "reason", err.Error())...)
 	}
 	for err != nil {
-		if !pause.For(ctx, announceEvery) {
+		if !pause.For(ctx, catchUpEvery) {
 			return
 		}
 		_, _, err = s.health.View()

@@ -93,15 +93,12 @@ func (g *generation) rankedState(view *readmodel.View) (seq uint64, problem stri
 // start runs the projector.
 func (g *generation) start() { g.following = task.Go(context.Background(), g.projector.Run) }
 
-// indexCheckEvery is how often startIndexing checks whether the model has caught up.
-const indexCheckEvery = 50 * time.Millisecond
-
 // startIndexing runs the index once the model has caught up. Until then, the CPUs are for the load, which
 // clients wait for.
 func (g *generation) startIndexing() {
 	g.indexing = task.Go(context.Background(), func(ctx context.Context) error {
 		for !g.projector.Progress().CaughtUp {
-			if !pause.For(ctx, indexCheckEvery) {
+			if !pause.For(ctx, catchUpEvery) {
 				return nil
 			}
 		}

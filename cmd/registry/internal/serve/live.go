@@ -12,7 +12,6 @@ import (
 	"example.org/registry/events/stream"
 	"example.org/registry/httpapi"
 	"example.org/registry/httpapi/admin"
-	"example.org/registry/projector"
 	"example.org/registry/readmodel"
 )
 
@@ -64,9 +63,6 @@ func (l *live) rankedIndex() httpapi.RankedIndex {
 	}
 	return nil
 }
-
-// progress returns the projector's progress, or a zero Progress and false until there is a projector.
-func (l *live) progress() (projector.Progress, bool) { return l.current().progress() }
 
 // readiness is called once per request, so it takes no lock.
 func (l *live) readiness() httpapi.Readiness {

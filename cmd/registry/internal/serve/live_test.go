@@ -120,7 +120,7 @@ func project(t *testing.T) projecting {
 // loseStream deletes the stream, once something of it is known: otherwise the projector makes another.
 func (r projecting) loseStream(t *testing.T) {
 	end := eventstest.Publish(t, r.js, eventstest.Listed(eventstest.Entries(1, 1)[0], 1))
-	eventstest.Until(t, func() bool { p, _ := r.live.progress(); return p.Saved == end })
+	eventstest.Until(t, func() bool { p, _ := r.live.current().progress(); return p.Saved == end })
 	require.NoError(t, r.js.DeleteStream(t.Context(), "REGISTRY"))
 }
 
@@ -138,7 +138,7 @@ func TestCheckDatabase(t *testing.T) {
 		"the stream is another": {func(r projecting) {
 			r.loseStream(t)
 			eventstest.Stream(t, r.js)
-			eventstest.Until(t, func() bool { p, _ := r.live.progress(); return p.Frozen != "" })
+			eventstest.Until(t, func() bool { p, _ := r.live.current().progress(); return p.Frozen != "" })
 		}, "frozen"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -90,7 +90,6 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	}
 
 	s.counter("snapshots_made_total", "Snapshots that this process has put into the object store.", c.snapshots.made.Load())
-	s.counter("snapshot_failures_total", "Snapshots that this process tried to make and could not.", c.snapshots.failures.Load())
 
 	unread, limited := c.lostLines()
 	const dropped = "Lines of the log that were not written: unread if nobody read them, limited if too many were alike."

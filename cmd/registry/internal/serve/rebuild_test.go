@@ -17,7 +17,7 @@ import (
 func (r projecting) publish(t *testing.T, all ...events.Event) uint64 {
 	t.Helper()
 	last := eventstest.Publish(t, r.js, all...)
-	eventstest.Until(t, func() bool { p, _ := r.live.progress(); return p.Checkpoint >= last && p.Saved >= last })
+	eventstest.Until(t, func() bool { p, _ := r.live.current().progress(); return p.Checkpoint >= last && p.Saved >= last })
 	return last
 }
 
@@ -90,7 +90,7 @@ func TestRebuildKnowsLess(t *testing.T) {
 	s, err := r.js.Stream(t.Context(), events.DefaultStream)
 	require.NoError(t, err)
 	require.NoError(t, s.Purge(t.Context(), jetstream.WithPurgeSubject("registry.scammers.*")))
-	eventstest.Until(t, func() bool { p, _ := r.live.progress(); return p.Unpublished > 0 })
+	eventstest.Until(t, func() bool { p, _ := r.live.current().progress(); return p.Unpublished > 0 })
 
 	_, err = r.rebuild(t.Context())
 	require.ErrorAs(t, err, new(admin.Refused))

@@ -19,8 +19,6 @@ import (
 const (
 	// flushWithin bounds the time for saving what has been applied.
 	flushWithin = 10 * time.Second
-	// catchUpEvery is how often run checks whether the model has caught up.
-	catchUpEvery = 500 * time.Millisecond
 	// snapshotGrace is the longest wait before the first snapshot, which leaves the CPUs to clients, and
 	// after a failure. A shorter --snapshot-every shortens it.
 	snapshotGrace = time.Minute
@@ -35,9 +33,8 @@ type snapshotter struct {
 	making sync.Mutex                       // held while a snapshot is being made
 
 	// For the metrics.
-	newest   atomic.Pointer[snapshots.Object] // of our stream, by any replica; nil if none is known
-	made     atomic.Uint64                    // by this process
-	failures atomic.Uint64
+	newest atomic.Pointer[snapshots.Object] // of our stream, by any replica; nil if none is known
+	made   atomic.Uint64                    // by this process
 }
 
 // run makes snapshots at intervals until ctx ends. The interval begins with the newest snapshot of the
@@ -47,7 +44,7 @@ func (k *snapshotter) run(ctx context.Context) error {
 		return nil
 	}
 
-	for p, _ := k.live.progress(); !p.CaughtUp; p, _ = k.live.progress() {
+	for p, _ := k.live.current().progress(); !p.CaughtUp; p, _ = k.live.current().progress() {
 		if !pause.For(ctx, catchUpEvery) {
 			return nil
 		}
@@ -60,7 +57,6 @@ func (k *snapshotter) run(ctx context.Context) error {
 			continue
 		}
 
-		k.failures.Add(1)
 		if errors.Is(err, natserr.ErrRefused) {
 			wait = k.cfg.SnapshotEvery
 			err = fmt.Errorf("%w; where another server makes the snapshots, give this one --snapshot-every 0", err)
@@ -74,7 +70,7 @@ func (k *snapshotter) gracePeriod() time.Duration { return min(k.cfg.SnapshotEve
 
 // makeIfDue makes a snapshot if one is due, and returns when to check again.
 func (k *snapshotter) makeIfDue(ctx context.Context) (next time.Duration, err error) {
-	p, _ := k.live.progress()
+	p, _ := k.live.current().progress()
 	canSnapshot := p.Connected && p.Frozen == "" && !p.Reading && p.Checkpoint > 0
 	if !canSnapshot {
 		return k.gracePeriod(), nil // this is no failure of a snapshot, and is reported elsewhere
@@ -111,7 +107,7 @@ func (k *snapshotter) findNewest(ctx context.Context) (*snapshots.Object, error)
 		return nil, err
 	}
 
-	p, _ := k.live.progress()
+	p, _ := k.live.current().progress()
 	for i := range all {
 		if all[i].Err == nil && p.Related(all[i].Header.Identity) {
 			k.newest.Store(&all[i])
@@ -125,7 +121,7 @@ func (k *snapshotter) findNewest(ctx context.Context) (*snapshots.Object, error)
 // k.making.
 func (k *snapshotter) uploadSnapshot(ctx context.Context) (made snapshots.Object, err error) {
 	bucket := k.bucket.Load()
-	p, _ := k.live.progress()
+	p, _ := k.live.current().progress()
 	if bucket == nil || !p.Connected {
 		return made, admin.Unavailable("the broker and its object store cannot be reached; snapshot create --output FILE needs neither")
 	}
@@ -190,9 +186,6 @@ func (k *snapshotter) Create(ctx context.Context) (any, error) {
 	k.making.Lock()
 	defer k.making.Unlock()
 	made, err := k.uploadSnapshot(ctx)
-	if err != nil && ctx.Err() == nil { // otherwise the operator has disconnected
-		k.failures.Add(1)
-	}
 	if err != nil {
 		return nil, err
 	}
