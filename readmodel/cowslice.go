@@ -10,7 +10,6 @@ const chunkLen = 512
 type cowSlice[T any] struct {
 	chunks     []*chunk[T]
 	generation uint64 // a view may share the chunks of older generations
-	shared     bool   // a view shares the slice chunks itself
 }
 
 type chunk[T any] struct {
@@ -27,11 +26,6 @@ func (s *cowSlice[T]) get(slot uint32) (v T) {
 }
 
 func (s *cowSlice[T]) set(slot uint32, v T) {
-	if s.shared {
-		s.chunks = slices.Clone(s.chunks)
-		s.shared = false
-	}
-
 	n := int(slot / chunkLen)
 	for len(s.chunks) <= n {
 		s.chunks = append(s.chunks, &chunk[T]{generation: s.generation})
@@ -50,6 +44,5 @@ func (s *cowSlice[T]) set(slot uint32, v T) {
 // before the first change.
 func (s *cowSlice[T]) copyForView() cowSlice[T] {
 	s.generation++
-	s.shared = true
-	return cowSlice[T]{chunks: s.chunks}
+	return cowSlice[T]{chunks: slices.Clone(s.chunks)}
 }

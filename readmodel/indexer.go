@@ -16,14 +16,10 @@ type indexer struct {
 
 	running bool            // the goroutine makes blocks
 	tasks   sync.WaitGroup  // has the goroutine
-	queue   []blockRef      // blocks that may have a text to forget
 	timer   *time.Timer     // calls forgetTexts; nil from that call until a view is published
 	ctx     context.Context // ends the goroutine
 	end     context.CancelFunc
 }
-
-// blockRef names a block of a list.
-type blockRef struct{ list, block int }
 
 func newIndexer() indexer {
 	ctx, end := context.WithCancel(context.Background())
@@ -59,52 +55,45 @@ func (m *Model) startIndexing() {
 	if x.timer == nil {
 		x.timer = time.AfterFunc(x.forget, m.forgetTexts)
 	}
-	if m.nextBlock() != nil && !x.running {
+	if _, _, isDue := m.nextBlock(); isDue && !x.running {
 		x.running = true
 		x.tasks.Go(m.makeBlocks)
 	}
 }
 
-// nextBlock returns the block to be made next, or nil if none is due: the first one with a text to forget,
-// else, if there are too many fresh slots in all, the block with the most of them.
-func (m *Model) nextBlock() *blockRef {
-	if len(m.indexer.queue) > 0 {
-		return &m.indexer.queue[0]
-	}
-
-	var worst blockRef
+// nextBlock returns the block to be made next, if one is due: the first one with a text to forget, else, if there
+// are too many fresh slots in all, the block with the most of them.
+func (m *Model) nextBlock() (listNum, blockNum int, isDue bool) {
 	mostFresh := 0 // in one block
 	allFresh := 0
-	for list, l := range m.lists {
-		for block := range l.texts.blocks {
-			n := len(l.texts.blocks[block].fresh)
-			allFresh += n
-			if n > mostFresh {
-				mostFresh = n
-				worst = blockRef{list, block}
+	for i, l := range m.lists {
+		for n, b := range l.texts.blocks {
+			if b.hasGone {
+				return i, n, true
+			}
+
+			allFresh += len(b.fresh)
+			if len(b.fresh) > mostFresh {
+				mostFresh = len(b.fresh)
+				listNum = i
+				blockNum = n
 			}
 		}
 	}
-
-	if allFresh > m.indexer.limit {
-		return &worst
-	}
-	return nil
+	return listNum, blockNum, allFresh > m.indexer.limit
 }
 
-// forgetTexts queues every block with a row that its list no longer has, so that it is made of current rows.
+// forgetTexts marks every block with a row that its list no longer has, so that it is made of current rows.
 func (m *Model) forgetTexts() {
 	m.writing.Lock()
 	defer m.writing.Unlock()
 
-	x := &m.indexer
-	x.timer = nil
-	x.queue = nil
-	for list, l := range m.lists {
+	m.indexer.timer = nil
+	for _, l := range m.lists {
 		for block := range l.texts.blocks {
 			isGone := func(r *Row) bool { return r != nil && l.rows.get(r.slot) != r }
 			if slices.ContainsFunc(l.texts.blocks[block].rows, isGone) {
-				x.queue = append(x.queue, blockRef{list, block})
+				l.texts.blocks[block].hasGone = true
 			}
 		}
 	}
@@ -117,16 +106,16 @@ func (m *Model) forgetTexts() {
 // makeBlocks makes blocks until none is due.
 func (m *Model) makeBlocks() {
 	for {
-		ref, l := m.beginBlock()
+		listNum, blockNum, l := m.beginBlock()
 		if l == nil {
 			return
 		}
 		begun := time.Now()
-		m.finishBlock(ref, l.newTextBlock(ref.block), l)
+		m.finishBlock(listNum, blockNum, l.newTextBlock(blockNum), l)
 
 		// l still has the block before this one. While a block has no index, searches read all its rows, so
 		// no pause follows the first index of a block.
-		wasFirst := l.texts.blocks[ref.block].index == nil
+		wasFirst := l.texts.blocks[blockNum].index == nil
 		if wasFirst {
 			continue
 		}
@@ -139,38 +128,34 @@ func (m *Model) makeBlocks() {
 	}
 }
 
-// beginBlock returns the next block, and the list to make it of. The list is nil if the goroutine has to
-// end: no block is due, the model is closed, or EndBulk will start the goroutine again.
-func (m *Model) beginBlock() (ref blockRef, l *list) {
+// beginBlock returns the next block, and the list l of the newest view to make it of. l is nil if the goroutine
+// has to end: no block is due, the model is closed, or EndBulk will start the goroutine again.
+func (m *Model) beginBlock() (listNum, blockNum int, l *list) {
 	m.writing.Lock()
 	defer m.writing.Unlock()
 
-	x := &m.indexer
-	next := m.nextBlock()
-	if next == nil || x.ctx.Err() != nil || m.bulk {
-		x.running = false
-		return ref, nil
+	listNum, blockNum, isDue := m.nextBlock()
+	if !isDue || m.indexer.ctx.Err() != nil || m.bulk {
+		m.indexer.running = false
+		return listNum, blockNum, nil
 	}
 
-	ref = *next
-	if len(x.queue) > 0 { // next is the first of the queue
-		x.queue = x.queue[1:]
-	}
-	return ref, m.View().lists[ref.list]
+	m.lists[listNum].texts.blocks[blockNum].hasGone = false
+	return listNum, blockNum, m.View().lists[listNum]
 }
 
 // finishBlock replaces a block of the owner's list, and of the same list in a new view, by one that was made
 // of before. It publishes the view, but wakes nobody in Await, since the view has the same sequence.
-func (m *Model) finishBlock(ref blockRef, made textBlock, before *list) {
+func (m *Model) finishBlock(listNum, blockNum int, made textBlock, before *list) {
 	m.writing.Lock()
 	defer m.writing.Unlock()
 
-	m.lists[ref.list].replaceBlock(ref.block, made, before)
+	m.lists[listNum].replaceBlock(blockNum, made, before)
 
 	v := *m.View()
-	l := *v.lists[ref.list]
+	l := *v.lists[listNum]
 	l.texts = l.texts.copyForView()
-	l.replaceBlock(ref.block, made, before)
-	v.lists[ref.list] = &l
+	l.replaceBlock(blockNum, made, before)
+	v.lists[listNum] = &l
 	m.view.Store(&v)
 }

@@ -20,8 +20,7 @@ import (
 type Renderer struct {
 	reasons *reason.Renderer
 	polish  *collate.Collator // ignores case
-	key     collate.Buffer    // reused by each renderEntry, like json
-	json    []byte
+	key     collate.Buffer    // reused by each renderEntry
 }
 
 // NewRenderer makes a Renderer. It takes a millisecond, so reuse it.
@@ -58,11 +57,10 @@ func (r *Renderer) renderEntry(e *events.Entry) *Row {
 
 	r.key.Reset()
 	collation := r.polish.KeyFromString(&r.key, norm.NFC.String(e.Name)) // NFC, so that canonically equal names have one key
-	r.json = appendPublic(r.json[:0], e, html)
-	keys := lookalike.KeysOf(strings.Clone(e.Name)) // a key may be the name itself, and that a part of a message
+	keys := lookalike.KeysOf(strings.Clone(e.Name))                      // a key may be the name itself, and that a part of a message
 
 	row := &Row{
-		json: string(r.json), collation: string(collation), text: name + "\n" + chat + "\n" + fold(reason.Text(html)),
+		json: string(marshalPublic(e, html)), collation: string(collation), text: name + "\n" + chat + "\n" + fold(reason.Text(html)),
 		keys: keys, reported: e.ReportedAt.UnixNano(), chatKey: chatKey(e.ChatID),
 		revision: e.Revision, list: uint8(listIndex(e.List)), filter: filterOf(e),
 	}

@@ -1,8 +1,6 @@
 package readmodel
 
 import (
-	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -69,7 +67,7 @@ func (r *Row) textBetween(before, after string) string {
 	return unquoteJSON(r.json[start : start+size])
 }
 
-// unquoteJSON returns the text of a JSON string written by appendString.
+// unquoteJSON returns the text of a JSON string in the public JSON.
 func unquoteJSON(quoted string) string {
 	if strings.IndexByte(quoted, '\\') < 0 {
 		return quoted[1 : len(quoted)-1]
@@ -118,43 +116,25 @@ type PublicEntry struct {
 	PrivateProofs bool `json:"-"`
 }
 
-// Public parses the row's JSON, for pages that show its parts. Parsing takes microseconds. Public panics if
-// appendPublic has not made the JSON.
+// Public parses the row's JSON, for pages that show its parts. Parsing takes microseconds.
 func (r *Row) Public() PublicEntry {
 	p := PublicEntry{PrivateProofs: r.filter&bitPrivate != 0}
-	if err := json.Unmarshal([]byte(r.JSON()), &p); err != nil {
-		panic(fmt.Sprintf("entry %s: %v", r.ID(), err))
-	}
+	_ = json.Unmarshal([]byte(r.json), &p) // marshalPublic has made the JSON
 	return p
 }
 
 // jsonStart precedes the entry id in the public JSON.
 const jsonStart = `{"_id":"`
 
-// appendPublic appends the seven members of an entry's public JSON, in the order of
-// httpapi/CONTRACT.md#lists. An entry id needs no escaping (events.IsID).
-func appendPublic(b []byte, e *events.Entry, descHTML string) []byte {
-	b = append(append(append(b, jsonStart...), e.EntryID...), `","name":`...)
-	b = appendString(b, e.Name)
-	b = appendString(append(b, `,"id":`...), e.ChatID)
-	b = appendString(append(b, `,"descHtml":`...), descHTML)
-	b = strconv.AppendBool(append(b, `,"verified":`...), e.Verified)
-
-	b = append(b, `,"proofsId":`...)
-	if e.Proofs.ID == "" {
-		b = append(b, "null"...)
-	} else {
-		b = appendString(b, e.Proofs.ID)
+// marshalPublic returns the public JSON of an entry. An entry id needs no escaping (events.IsID).
+func marshalPublic(e *events.Entry, descHTML string) []byte {
+	p := PublicEntry{ID: e.EntryID, Name: e.Name, ChatID: e.ChatID, DescHTML: descHTML, Verified: e.Verified, ReportID: e.ReportID}
+	if e.Proofs.ID != "" {
+		p.ProofsID = &e.Proofs.ID
 	}
 
-	b = appendString(append(b, `,"reportId":`...), e.ReportID)
-	return append(b, '}')
-}
-
-// appendString appends s as a JSON string. AppendQuote fails only on invalid UTF-8, which no event has.
-func appendString(b []byte, s string) []byte {
-	b, _ = jsontext.AppendQuote(b, s)
-	return b
+	public, _ := json.Marshal(p) // fails only on invalid UTF-8, which no event has
+	return public
 }
 
 // filterBits has the properties of an entry that the filters of a list test. Zero means that there is no entry.

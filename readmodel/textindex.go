@@ -86,6 +86,8 @@ type textBlock struct {
 	index *textblock.Block // nil if there is none yet
 	rows  []*Row           // of which the index was made, from the first slot on; nil where a slot had none
 	fresh []uint32         // slots that have got a row since; only the owner appends
+
+	hasGone bool // rows may have a text to forget
 }
 
 func newTextBlocks() textBlocks { return textBlocks{size: textblock.Len} }
@@ -130,6 +132,7 @@ func (l *list) replaceBlock(n int, made textBlock, before *list) {
 			made.fresh = append(made.fresh, slot)
 		}
 	}
+	made.hasGone = l.texts.blocks[n].hasGone // set while the block was made
 	l.texts.blocks[n] = made
 }
 

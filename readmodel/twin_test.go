@@ -64,7 +64,7 @@ func (w *twin) apply(seq uint64, d events.Data) {
 func public(es []events.Entry) []json.RawMessage {
 	out := []json.RawMessage{}
 	for _, e := range es {
-		out = append(out, appendPublic(nil, &e, reason.NewRenderer().HTML(e.Reason)))
+		out = append(out, marshalPublic(&e, reason.NewRenderer().HTML(e.Reason)))
 	}
 	return out
 }
