@@ -52,7 +52,15 @@ func (v *View) Who(ctx context.Context, q *Question) (a Answer, err error) {
 				found = append(found, r)
 			}
 		}
-		a.Numbers = append(a.Numbers, v.names.appendReports(found, number))
+		for r := range v.names.rows.find(v.names.hashReport(number)) {
+			if len(found) >= MaxGroup {
+				break
+			}
+			if strings.EqualFold(r.ReportID(), number) && !slices.Contains(found, r) {
+				found = append(found, r)
+			}
+		}
+		a.Numbers = append(a.Numbers, found)
 	}
 
 	// Very many entries may have the same name, so read only a bounded number of rows.
@@ -83,13 +91,11 @@ func (v *View) Who(ctx context.Context, q *Question) (a Answer, err error) {
 // names finds shown rows by hashes: of the literal name, of each core of the name, and of the number of the
 // report.
 type names struct {
-	alike, literal, report maphash.Seed // random, so that no publisher can choose names that collide
-	rows                   rowIndex
+	seed maphash.Seed // random, so that no publisher can choose names that collide
+	rows rowIndex
 }
 
-func newNames() names {
-	return names{alike: maphash.MakeSeed(), literal: maphash.MakeSeed(), report: maphash.MakeSeed(), rows: newRowIndex()}
-}
+func newNames() names { return names{seed: maphash.MakeSeed(), rows: newRowIndex()} }
 
 func (x *names) add(r *Row) {
 	for _, hash := range x.hashesOf(r) {
@@ -130,24 +136,11 @@ func isDecoration(r rune) bool {
 	return r != ' ' && (!lookalike.IsWordly(r) || lookalike.IsInvisible(r))
 }
 
-func (x *names) hashAlike(key string) uint64       { return maphash.String(x.alike, key) }
-func (x *names) hashLiteral(literal string) uint64 { return maphash.String(x.literal, literal) }
+// The kinds of hashes differ by a prefix.
+func (x *names) hashAlike(key string) uint64       { return maphash.String(x.seed, "a"+key) }
+func (x *names) hashLiteral(literal string) uint64 { return maphash.String(x.seed, "l"+literal) }
 func (x *names) hashReport(number string) uint64 {
-	return maphash.String(x.report, strings.ToLower(number))
-}
-
-// appendReports appends the rows with this report number, in capital or small letters, until found has MaxGroup.
-func (x *names) appendReports(found []*Row, number string) []*Row {
-	for r := range x.rows.find(x.hashReport(number)) {
-		if strings.EqualFold(r.ReportID(), number) && !slices.Contains(found, r) {
-			found = append(found, r)
-		}
-
-		if len(found) >= MaxGroup {
-			break
-		}
-	}
-	return found
+	return maphash.String(x.seed, "r"+strings.ToLower(number))
 }
 
 // namesakes reads the rows of several names within bounds.

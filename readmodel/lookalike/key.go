@@ -1,6 +1,7 @@
 package lookalike
 
 import (
+	"cmp"
 	"strings"
 	"sync"
 	"unicode"
@@ -68,7 +69,7 @@ func joinKey(key string) string {
 		return key
 	}
 
-	joined := smallCapitals().Replace(KeepWordly(key))
+	joined := smallCapitals.Replace(KeepWordly(key))
 	if joined == "" {
 		return strings.Join(strings.Fields(key), "")
 	}
@@ -119,19 +120,15 @@ func DropMarks(s string) string {
 			return -1
 		}
 
-		if i := strings.IndexRune(stroked, r); i >= 0 {
-			letter := utf8.RuneCountInString(stroked[:i])
-			return rune(unstroked[letter])
-		}
-		return r
+		return cmp.Or(unstroked[r], r)
 	}, norm.NFD.String(s))
 }
 
-// The letters with a stroke, bar or diagonal stroke in Latin-1 and Latin Extended-A to -C, and their base
-// letters in the same order. Unicode does not decompose them. confusables.txt maps most of them to a letter
-// and an overlaid mark, but some only in one case: folding the other case after the skeleton makes a letter
-// with a stroke again. Letters with hooks, tails and curls are other letters, and stay.
-const (
-	stroked   = "ⱥƀȼđɇǥħɨɉłƚⱡøᵽɍŧⱦʉɏƶ"
-	unstroked = "abcdeghijllloprttuyz"
-)
+// unstroked has the base letters of the letters with a stroke, bar or diagonal stroke in Latin-1 and Latin
+// Extended-A to -C. Unicode does not decompose them. confusables.txt maps most of them to a letter and an
+// overlaid mark, but some only in one case: folding the other case after the skeleton makes a letter with a
+// stroke again. Letters with hooks, tails and curls are other letters, and stay.
+var unstroked = map[rune]rune{
+	'ⱥ': 'a', 'ƀ': 'b', 'ȼ': 'c', 'đ': 'd', 'ɇ': 'e', 'ǥ': 'g', 'ħ': 'h', 'ɨ': 'i', 'ɉ': 'j', 'ł': 'l',
+	'ƚ': 'l', 'ⱡ': 'l', 'ø': 'o', 'ᵽ': 'p', 'ɍ': 'r', 'ŧ': 't', 'ⱦ': 't', 'ʉ': 'u', 'ɏ': 'y', 'ƶ': 'z',
+}

@@ -4,7 +4,6 @@ import (
 	"html"
 	"net/url"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -77,10 +76,8 @@ func IsWordly(r rune) bool {
 
 // smallCapitals replaces the small capitals that a key may hold by their letters. ʍ becomes rn, since the
 // skeleton of m is rn.
-var smallCapitals = sync.OnceValue(func() *strings.Replacer {
-	return strings.NewReplacer("ᴀ", "a", "ʙ", "b", "ᴅ", "d", "ᴇ", "e", "ꜰ", "f", "ɢ", "g", "ʜ", "h", "ᴊ", "j", "ĸ", "k", "ʟ", "l",
-		"ʍ", "rn", "ɴ", "n", "ᴘ", "p", "ꞯ", "q", "ʀ", "r", "ᴛ", "t")
-})
+var smallCapitals = strings.NewReplacer("ᴀ", "a", "ʙ", "b", "ᴅ", "d", "ᴇ", "e", "ꜰ", "f", "ɢ", "g", "ʜ", "h", "ᴊ", "j", "ĸ", "k",
+	"ʟ", "l", "ʍ", "rn", "ɴ", "n", "ᴘ", "p", "ꞯ", "q", "ʀ", "r", "ᴛ", "t")
 
 // Hidden reports whether s has invisible characters that a disguise can use. Characters that form
 // an emoji do not count: joiners and variation selectors next to symbols, and tags after a flag.

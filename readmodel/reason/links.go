@@ -37,10 +37,10 @@ func (addresses) Parse(parent ast.Node, block text.Reader, _ parser.Context) ast
 
 	// An address has a letter or digit after its slashes, and none before its scheme.
 	written := before.Segment.Value(block.Source())
-	scheme := schemeAtEnd(written)
+	scheme := schemeAtEnd.Find(written[max(0, len(written)-len("https")):])
 	beforeScheme, _ := utf8.DecodeLastRune(written[:len(written)-len(scheme)])
 	afterSlashes, _ := utf8.DecodeRune(line[len("://"):])
-	if scheme == "" || lookalike.IsWordly(beforeScheme) || !lookalike.IsWordly(afterSlashes) {
+	if scheme == nil || lookalike.IsWordly(beforeScheme) || !lookalike.IsWordly(afterSlashes) {
 		return nil
 	}
 
@@ -56,15 +56,8 @@ func (addresses) Parse(parent ast.Node, block text.Reader, _ parser.Context) ast
 	return ast.NewAutoLink(ast.AutoLinkURL, ast.NewTextSegment(text.NewSegment(start, segment.Start+length)))
 }
 
-// schemeAtEnd returns http or https, as written, at the end of b; else "".
-func schemeAtEnd(b []byte) string {
-	for _, scheme := range [...]string{"https", "http"} {
-		if i := len(b) - len(scheme); i >= 0 && strings.EqualFold(string(b[i:]), scheme) {
-			return string(b[i:])
-		}
-	}
-	return ""
-}
+// schemeAtEnd matches the scheme at the end of a text.
+var schemeAtEnd = regexp.MustCompile("(?i)https?$")
 
 // The characters that end an address, and the characters that an address does not end with.
 const (

@@ -15,8 +15,6 @@
 package reason
 
 import (
-	"bufio"
-	"bytes"
 	stdhtml "html"
 	"strings"
 	"unicode"
@@ -36,19 +34,10 @@ const (
 )
 
 // Renderer renders reasons. One goroutine at a time may use it.
-type Renderer struct {
-	md     goldmark.Markdown
-	source []byte
-	out    bytes.Buffer
-	writer *bufio.Writer // to out; goldmark would make one for each reason
-}
+type Renderer struct{ md goldmark.Markdown }
 
 // NewRenderer returns a Renderer.
-func NewRenderer() *Renderer {
-	r := &Renderer{md: newMarkdown()}
-	r.writer = bufio.NewWriter(&r.out)
-	return r
-}
+func NewRenderer() *Renderer { return &Renderer{newMarkdown()} }
 
 // lineEndings replaces the two other line endings of CommonMark by a line feed.
 var lineEndings = strings.NewReplacer("\r\n", "\n", "\r", "\n")
@@ -79,14 +68,13 @@ func (r *Renderer) renderMarkdown(reason string) string {
 		return escapeText(reason)
 	}
 
-	// Without the trailing line feed the x of ~~~x is lost. The output is a buffer, so there is no error.
-	r.source = append(append(r.source[:0], reason...), '\n')
-	r.out.Reset()
-	_ = r.md.Convert(r.source, r.writer)
-	if r.out.Len() > maxGrowth*len(reason)+frameHTML {
+	// Without the trailing line feed the x of ~~~x is lost. The output is in memory, so there is no error.
+	var html strings.Builder
+	_ = r.md.Convert([]byte(reason+"\n"), &html)
+	if html.Len() > maxGrowth*len(reason)+frameHTML {
 		return escapeText(reason)
 	}
-	return dropMarks(r.out.String()) // once more: markup between marks is gone, and references may be marks
+	return dropMarks(html.String()) // once more: markup between marks is gone, and references may be marks
 }
 
 func escapeText(reason string) string { return "<p>" + stdhtml.EscapeString(reason) + "</p>\n" }

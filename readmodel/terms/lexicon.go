@@ -3,6 +3,7 @@ package terms
 import (
 	"bytes"
 	_ "embed" // the file
+	"slices"
 	"strings"
 
 	"github.com/blevesearch/vellum"
@@ -93,42 +94,21 @@ func (l *lexicon) appendPaths(dst []string, key []byte, n, state int) []string {
 	return dst
 }
 
-// The letters with marks, and in the same order the bytes that stand for them in the transducer.
-const (
-	marks    = "ąćęłńóśźż"
-	capitals = "ACELNOSXZ"
+// In the transducer, a capital stands for each letter with a mark.
+var (
+	encoder = strings.NewReplacer("ą", "A", "ć", "C", "ę", "E", "ł", "L", "ń", "N", "ó", "O", "ś", "S", "ź", "X", "ż", "Z")
+	decoder = strings.NewReplacer("A", "ą", "C", "ć", "E", "ę", "L", "ł", "N", "ń", "O", "ó", "S", "ś", "X", "ź", "Z", "ż")
 )
 
 // encodeWord returns a byte for each letter of a word. ok is false if the word has a letter that no form has.
 func encodeWord(word string) (letters []byte, ok bool) {
-	letters = make([]byte, 0, 32)
-	for _, r := range word {
-		if r >= 'a' && r <= 'z' {
-			letters = append(letters, byte(r))
-			continue
-		}
-
-		i := strings.IndexRune(marks, r)
-		if i < 0 {
-			return nil, false
-		}
-		letters = append(letters, capitals[i/2]) // each letter of marks has two bytes
-	}
-	return letters, true
+	letters = []byte(encoder.Replace(word))
+	isForeign := func(letter byte) bool { return letter < 'A' || letter > 'z' || 'Z' < letter && letter < 'a' }
+	return letters, !slices.ContainsFunc(letters, isForeign)
 }
 
 // decodeWord is the inverse of encodeWord.
-func decodeWord(letters []byte) string {
-	var b strings.Builder
-	for _, c := range letters {
-		if i := strings.IndexByte(capitals, c); i >= 0 {
-			b.WriteString(marks[2*i : 2*i+2])
-		} else {
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
-}
+func decodeWord(letters []byte) string { return decoder.Replace(string(letters)) }
 
 // withMarks returns the bytes of a letter with the marks that it can have.
 func withMarks(letter byte) string {

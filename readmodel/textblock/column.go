@@ -32,7 +32,8 @@ func (c *column) close() {
 
 // find calls f with the number of each text that contains piece, in order. A line feed at an end of
 // piece stands for an end of the text.
-func (c *column) find(piece []byte, f func(n int)) {
+func (c *column) find(text string, f func(n int)) {
+	piece := []byte(text)
 	if !c.sieve.mayHold(piece) {
 		return
 	}
@@ -65,7 +66,7 @@ func (c *column) find(piece []byte, f func(n int)) {
 
 // findTexts adds the number of each text that contains piece.
 func (c *column) findTexts(piece string, found *bitset.BitSet) {
-	c.find([]byte(piece), func(n int) { found.Set(uint(n)) })
+	c.find(piece, func(n int) { found.Set(uint(n)) })
 }
 
 // sieve rules out most pieces that a column lacks. It has a bit for the hash of any six consecutive bytes.

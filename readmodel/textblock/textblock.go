@@ -36,8 +36,8 @@ type Block struct {
 // New makes a block of at most Len texts.
 func New(texts []Text) *Block {
 	b := &Block{}
-	words := newPoster(&b.words)
-	boundaries := newPoster(&b.boundaries)
+	words := posts{}
+	boundaries := posts{}
 	for row := range texts {
 		t := &texts[row]
 		b.names.addText(t.Name)
@@ -56,8 +56,8 @@ func New(texts []Text) *Block {
 	b.names.close()
 	b.ids.close()
 	b.keys.close()
-	words.close()
-	boundaries.close()
+	b.words = newWords(words)
+	b.boundaries = newWords(boundaries)
 	return b
 }
 
@@ -76,12 +76,11 @@ func (b *Block) Keys(needle string, found *bitset.BitSet) { b.keys.findTexts(nee
 func (b *Block) All(needle string, contains func(row int) bool, found *bitset.BitSet) {
 	b.Names(needle, found)
 
-	maybe, isSure := b.findReasons(needle)
-	if isSure {
-		found.InPlaceUnion(maybe)
+	if !strings.Contains(needle, " ") {
+		b.words.findWords(needle, found)
 		return
 	}
-	for row := range maybe.EachSet() {
+	for row := range b.rowsWith(needle).EachSet() {
 		if !found.Test(row) && contains(int(row)) {
 			found.Set(row)
 		}

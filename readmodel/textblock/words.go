@@ -13,18 +13,14 @@ import (
 type words struct {
 	column          // the different words
 	rows   []uint16 // the rows of the first word, then of the next, and so on
-	ends   []uint32 // for each word the end of its rows in rows
+	ends   []uint32 // 0, and then for each word the end of its rows in rows
 }
 
 // findWords adds the rows of each word that contains piece. A line feed at an end of piece stands for an end
 // of the word.
 func (w *words) findWords(piece string, found *bitset.BitSet) {
-	w.find([]byte(piece), func(n int) {
-		start := uint32(0)
-		if n > 0 {
-			start = w.ends[n-1]
-		}
-		for _, row := range w.rows[start:w.ends[n]] {
+	w.find(piece, func(n int) {
+		for _, row := range w.rows[w.ends[n]:w.ends[n+1]] {
 			found.Set(uint(row))
 		}
 	})
@@ -37,61 +33,46 @@ func (w *words) narrow(piece string, rows *bitset.BitSet) {
 	rows.InPlaceIntersection(found)
 }
 
-// poster fills words. The caller posts the words row by row, in ascending order.
-type poster struct {
-	into    *words
-	numbers map[string]int // of each word
-	rows    [][]uint16     // by the number of the word
-}
+// posts has the rows of each word, in ascending order.
+type posts map[string]*[]uint16
 
-func newPoster(into *words) *poster { return &poster{into: into, numbers: map[string]int{}} }
-
-func (p *poster) postWord(word string, row int) {
-	n, isKnown := p.numbers[word]
-	if !isKnown {
-		n = len(p.rows)
-		p.numbers[word] = n
-		p.rows = append(p.rows, nil)
-		p.into.addText(word)
+func (p posts) postWord(word string, row int) {
+	rows := p[word]
+	if rows == nil {
+		rows = &[]uint16{}
+		p[word] = rows
 	}
 
-	rows := p.rows[n]
-	if len(rows) == 0 || rows[len(rows)-1] != uint16(row) { // the row's first occurrence of the word
-		p.rows[n] = append(rows, uint16(row))
+	if last := len(*rows) - 1; last < 0 || (*rows)[last] != uint16(row) { // the row's first occurrence of the word
+		*rows = append(*rows, uint16(row))
 	}
 }
 
-// close is called after the last postWord.
-func (p *poster) close() {
-	w := p.into
-	w.rows = slices.Concat(p.rows...)
-	end := uint32(0)
-	for _, rows := range p.rows {
-		end += uint32(len(rows))
-		w.ends = append(w.ends, end)
+// newWords makes the words of all posts.
+func newWords(p posts) words {
+	w := words{ends: make([]uint32, 1, len(p)+1)}
+	for word, rows := range p {
+		w.addText(word)
+		w.rows = append(w.rows, *rows...)
+		w.ends = append(w.ends, uint32(len(w.rows)))
 	}
 
-	w.ends = slices.Clip(w.ends) // the block lives for hours
-	w.column.close()
+	w.rows = slices.Clip(w.rows) // the block lives for hours
+	w.close()
+	return w
 }
 
-// findReasons returns the rows whose reason may contain the needle. isSure means that all these reasons do.
-func (b *Block) findReasons(needle string) (maybe *bitset.BitSet, isSure bool) {
-	maybe = bitset.New(Len)
-	pieces := strings.Split(needle, " ")
-	if len(pieces) == 1 {
-		b.words.findWords(needle, maybe)
-		return maybe, true
-	}
-
+// rowsWith returns the rows whose reason may contain all these words, one after the other.
+func (b *Block) rowsWith(needle string) *bitset.BitSet {
 	// Begin with all rows, and keep those whose reason has the characters around each space of the needle.
-	maybe.SetAll()
+	rows := bitset.New(Len).SetAll()
 	for boundary := range boundariesIn(needle) {
-		b.boundaries.narrow(boundary, maybe)
+		b.boundaries.narrow(boundary, rows)
 	}
 
 	// The first piece ends a word of the reason, the last one begins a word, and the others are whole words.
 	// Skip a piece that is no longer than the part of a boundary beside the space: boundaries had it already.
+	pieces := strings.Split(needle, " ")
 	for i, piece := range pieces {
 		if i > 0 {
 			piece = "\n" + piece
@@ -100,10 +81,10 @@ func (b *Block) findReasons(needle string) (maybe *bitset.BitSet, isSure bool) {
 			piece += "\n"
 		}
 		if len(piece) > reach+1 {
-			b.words.narrow(piece, maybe)
+			b.words.narrow(piece, rows)
 		}
 	}
-	return maybe, false
+	return rows
 }
 
 // reach is the number of characters that a boundary has on either side of the space.
