@@ -108,10 +108,6 @@ func (v *View) checkText(ctx context.Context, text string) (result CheckResult, 
 // findBest returns the best rows that match a query, at most MaxGroup: by rank, and newest first within a
 // rank. It leaves out the rows whose rank is noRank. Its only error is ctx's.
 func (l *list) findBest(ctx context.Context, queries []textQuery, rank func(*Row) int) ([]*Row, error) {
-	if len(queries) == 0 {
-		return nil, nil
-	}
-
 	var ranks [noRank][]*Row
 	err := l.eachMatch(ctx, queries, func(slot uint32) {
 		row := l.rows.get(slot)
@@ -158,12 +154,17 @@ func (r *Row) matchRank(needle string) int {
 	if r.foldedChat() == needle {
 		return rankIDEqual
 	}
-	i := strings.Index(r.folded, needle)
+	return min(nameRank(r.folded, needle), rankIDContains)
+}
+
+// nameRank returns how well a form of a name matches the same form of a search: noRank if it lacks the search.
+func nameRank(name, search string) int {
+	i := strings.Index(name, search)
 	if i < 0 {
-		return rankIDContains
+		return noRank
 	}
 
-	if len(r.folded) == len(needle) {
+	if len(name) == len(search) {
 		return rankNameEqual
 	}
 	if i == 0 {
@@ -217,19 +218,12 @@ func (q *similarQuery) textQueries(list int) (all []textQuery) {
 	return all
 }
 
-// The ranks of a similar name, best first.
-const (
-	similarEqual = iota
-	similarStarts
-	similarContains
-)
-
 // rankName returns how similar the name of r is. It is noRank if the name is not similar, or contains the
-// needle literally. An entry of legit is imitated (similarEqual) or not (noRank).
+// needle literally. An entry of legit is imitated (rankNameEqual) or not (noRank).
 func (q *similarQuery) rankName(r *Row) int {
 	if r.List().Trusted() {
 		if r.keys.Alike(q.keys) && !strings.Contains(r.folded, q.needle) {
-			return similarEqual
+			return rankNameEqual
 		}
 		return noRank
 	}
@@ -239,29 +233,18 @@ func (q *similarQuery) rankName(r *Row) int {
 	}
 
 	rank := min(keyRank(r.keys.Shape, q.keys.Shape), keyRank(r.keys.Folded, q.keys.Folded))
-	if rank != similarEqual && !r.Verified() {
+	if rank != rankNameEqual && !r.Verified() {
 		return noRank // unverified entries are similar only if a key is equal
 	}
 	return rank
 }
 
-// keyRank returns how similar a name is to a search, by one key of each.
+// keyRank returns how similar a name is to a search, by one key of each. A part of a name is similar if it has at
+// least half of the name's characters.
 func keyRank(name, search string) int {
 	n := utf8.RuneCountInString(search)
-	i := strings.Index(name, search)
-	if i < 0 || n < minKeyLen {
+	if n < minKeyLen || 2*n < utf8.RuneCountInString(name) {
 		return noRank
 	}
-	if len(name) == len(search) {
-		return similarEqual
-	}
-
-	// A part of a name is similar if it has at least half of the name's characters.
-	if 2*n < utf8.RuneCountInString(name) {
-		return noRank
-	}
-	if i == 0 {
-		return similarStarts
-	}
-	return similarContains
+	return nameRank(name, search)
 }

@@ -140,29 +140,24 @@ func (l *list) countMatches(found *bitset.BitSet) *filterCounts {
 // number of these rows that pass q's filters. If many rows pass, page walks the order until the page
 // is full; if few rows pass, page sorts these rows.
 func (l *list) page(found *bitset.BitSet, total int, q *ListQuery) []*Row {
-	n := min(q.Limit, total-q.Skip)
-	if n <= 0 {
+	size := min(q.Limit, total-q.Skip)
+	if size <= 0 {
 		return nil
 	}
 
 	// A walk takes so many steps if the rows that pass are spread evenly over the order.
-	steps := (q.Skip + n) * l.orders[byTime].Len() / total
+	steps := (q.Skip + size) * l.orders[byTime].Len() / total
 	if found == nil || steps < sortCost*total {
-		return l.orderedPage(found, total, q)
+		return l.orderedPage(found, total, size, q)
 	}
-
-	rows := make([]*Row, 0, total)
-	for slot := range found.EachSet() {
-		rows = append(rows, l.rows.get(uint32(slot)))
-	}
-	return l.sortedPage(rows, q)
+	return l.sortedPage(found, size, q)
 }
 
 // sortCost is how many rows of an order can be passed in the time that it takes to sort one.
 const sortCost = 40
 
 // orderedPage walks q's order to its page, which is not empty.
-func (l *list) orderedPage(found *bitset.BitSet, total int, q *ListQuery) []*Row {
+func (l *list) orderedPage(found *bitset.BitSet, total, size int, q *ListQuery) []*Row {
 	o, descending := q.Sort.treeOrder()
 	order := l.orders[o]
 	start := 0
@@ -178,7 +173,6 @@ func (l *list) orderedPage(found *bitset.BitSet, total int, q *ListQuery) []*Row
 		start = order.Len() - 1 - start
 	}
 
-	size := min(q.Limit, total-q.Skip)
 	rows := make([]*Row, 0, size)
 	first, _ := order.GetAt(start)
 	walk(first, func(it item) bool {
@@ -197,11 +191,12 @@ func (l *list) orderedPage(found *bitset.BitSet, total int, q *ListQuery) []*Row
 	return rows
 }
 
-// sortedPage sorts the rows that pass q's filters, and returns the page of q.
-func (l *list) sortedPage(rows []*Row, q *ListQuery) []*Row {
+// sortedPage sorts the rows that pass q's filters, and returns the page of q, which is not empty.
+func (l *list) sortedPage(found *bitset.BitSet, size int, q *ListQuery) []*Row {
 	o, descending := q.Sort.treeOrder()
-	items := make([]item, 0, len(rows))
-	for _, r := range rows {
+	var items []item
+	for slot := range found.EachSet() {
+		r := l.rows.get(uint32(slot))
 		if r.Passes(q.Status, q.Proofs) {
 			items = append(items, itemOf(o.sortKey(r, l.views.get(r.slot)), r))
 		}
@@ -215,13 +210,11 @@ func (l *list) sortedPage(rows []*Row, q *ListQuery) []*Row {
 		return 1
 	})
 
-	start := min(q.Skip, len(items))
-	end := min(q.Skip+q.Limit, len(items))
-	page := make([]*Row, 0, q.Limit)
-	for _, it := range items[start:end] {
-		page = append(page, it.row)
+	rows := make([]*Row, 0, size)
+	for _, it := range items[q.Skip:][:size] {
+		rows = append(rows, it.row)
 	}
-	return page
+	return rows
 }
 
 // treeOrder returns the order that a sort reads, and whether it reads from the end.

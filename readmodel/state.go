@@ -264,13 +264,12 @@ func (l *list) putEntry(id string, e entry) {
 	l.entries.Set(id, e)
 }
 
-// setSequence sets the sequence of the last message with the known state of a subject.
+// setSequence sets the sequence of the last message with the known state of a subject that has one.
 func (s *state) setSequence(k events.Subject, sequence uint64) {
 	if k.Kind == events.KindDonation {
-		if d, isKnown := s.donations.Get(k.ID); isKnown {
-			d.sequence = sequence
-			s.donations.Set(strings.Clone(k.ID), d)
-		}
+		d, _ := s.donations.Get(k.ID)
+		d.sequence = sequence
+		s.donations.Set(strings.Clone(k.ID), d)
 		return
 	}
 
@@ -279,7 +278,7 @@ func (s *state) setSequence(k events.Subject, sequence uint64) {
 	e, _ := l.entries.Get(k.ID)
 	if k.Kind == events.KindViews {
 		e.total.sequence = sequence
-	} else if e.row != nil {
+	} else {
 		s.feed.Delete(e.sequence)
 		if sequence > 0 {
 			s.feed.Set(sequence, e.row)

@@ -222,31 +222,35 @@ func isLetterSymbol(r rune) bool { return unicode.Is(unicode.So, r) && fold(stri
 
 // appendToken appends the token of a word at position start, and the parts of the token, unless the word is in stop.
 func (a *Analyzer) appendToken(dst []Token, word string, start int, stop map[string]struct{}) []Token {
-	folded := fold(word)
-	plain := lookalike.DropMarks(folded)
-	if _, isStop := stop[folded]; isStop || plain == "" { // marks alone are not a word
+	whole := a.newToken(word, start)
+	if _, isStop := stop[whole.Folded]; isStop || whole.Plain == "" { // marks alone are not a word
 		return dst
 	}
-
-	dst = append(dst, Token{Terms: a.Terms(folded), Plain: plain, Start: start, End: start + utf8.RuneCountInString(word), Folded: folded})
+	dst = append(dst, whole)
 
 	// If a word has letters and digits, each run of letters or of digits is a part, but no single character is.
 	for rest := word; rest != ""; {
-		part := rest[:measureRun(rest)]
-		if part == word {
+		run := rest[:measureRun(rest)]
+		if run == word {
 			break // the word has letters only, or digits only
 		}
-		rest = rest[len(part):]
-		end := start + utf8.RuneCountInString(part)
 
-		folded := fold(part)
-		plain := lookalike.DropMarks(folded)
-		if end-start > 1 && plain != "" {
-			dst = append(dst, Token{Terms: a.Terms(folded), Plain: plain, Start: start, End: end, Part: true, Folded: folded})
+		part := a.newToken(run, start)
+		part.Part = true
+		if part.End-start > 1 && part.Plain != "" {
+			dst = append(dst, part)
 		}
-		start = end
+		rest = rest[len(run):]
+		start = part.End
 	}
 	return dst
+}
+
+// newToken makes the token of a word at position start.
+func (a *Analyzer) newToken(word string, start int) Token {
+	folded := fold(word)
+	end := start + utf8.RuneCountInString(word)
+	return Token{Terms: a.Terms(folded), Plain: lookalike.DropMarks(folded), Start: start, End: end, Folded: folded}
 }
 
 // measureRun returns the length in bytes of the run of letters, or of digits, that word begins with.
