@@ -525,7 +525,10 @@ func (w *world) stepNewDisk() {
 	if len(w.truth) > 0 {
 		info, err := w.stream().Info(w.Context())
 		require.NoError(w, err)
-		err = snapshots.Bootstrap(w.Context(), snapshots.NewBucket(w.js, 1), stream.IdentityOf(info), w.storePath(), w.log)
+		bucket := snapshots.NewBucket(w.js, 1)
+		all, err := bucket.List(w.Context())
+		require.NoError(w, err)
+		err = bucket.Bootstrap(w.Context(), all, stream.IdentityOf(info), w.storePath(), w.log)
 		require.NoError(w, err)
 	}
 	w.start()

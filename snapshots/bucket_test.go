@@ -135,7 +135,11 @@ func TestBootstrap(t *testing.T) {
 	b, js := newBucket(t)
 	log := slog.New(slog.DiscardHandler)
 	path := filepath.Join(t.TempDir(), "registry.db")
-	bootstrap := func(id stream.Identity) error { return Bootstrap(t.Context(), b, id, path, log) }
+	bootstrap := func(id stream.Identity) error {
+		all, err := b.List(t.Context())
+		require.NoError(t, err)
+		return b.Bootstrap(t.Context(), all, id, path, log)
+	}
 	require.NoError(t, bootstrap(identity("a")))
 	require.NoFileExists(t, path, "no snapshots")
 

@@ -66,15 +66,10 @@ func (s *Store) fillFrom(ctx context.Context, from io.Reader) (h Header, err err
 	return h, s.Save(part)
 }
 
-// Bootstrap makes a store at path from the newest readable snapshot in the bucket that is related to id, the
-// identity of the stream. Without a related snapshot, it does nothing. An error means that the list or every
+// Bootstrap makes a store at path from the newest readable snapshot that is related to id, the identity of
+// the stream. all is from List. Without a related snapshot, Bootstrap does nothing. An error means that every
 // related snapshot is unreadable. A snapshot without a readable header counts as related.
-func Bootstrap(ctx context.Context, b *Bucket, id stream.Identity, path string, log *slog.Logger) error {
-	all, err := b.List(ctx)
-	if err != nil {
-		return err
-	}
-
+func (b *Bucket) Bootstrap(ctx context.Context, all []Object, id stream.Identity, path string, log *slog.Logger) error {
 	var unreadable error
 	for _, o := range all {
 		if o.Err == nil && !id.Related(o.Header.Identity) {

@@ -110,7 +110,7 @@ func TestNoPasswordInMessages(t *testing.T) {
 func TestWhereValuesComeFrom(t *testing.T) {
 	for _, c := range []struct {
 		env, arg string
-		want     int
+		want     uint
 	}{{"", "", 5}, {"7", "", 7}, {"7", "--stream-history=9", 9}} {
 		var flags commands
 		parser, err := newParser(&flags, func(name string) string {

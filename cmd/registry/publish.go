@@ -18,7 +18,7 @@ import (
 // publishCmd sends NDJSON events into the stream.
 type publishCmd struct {
 	Files     []string `arg:"" name:"FILE" help:"NDJSON files, one CloudEvent a line, also packed as .gz or .zst, such as exports; - is standard input. Blank lines are skipped."`
-	MaxErrors int      `default:"0" help:"Report and skip this many bad lines; one more stops the command."`
+	MaxErrors uint     `default:"0" help:"Report and skip this many bad lines; one more stops the command."`
 	DryRun    bool     `help:"Check every line but send nothing. Needs no broker."`
 	cli.StreamFlags
 }
@@ -31,11 +31,7 @@ func (publishCmd) Help() string {
 
 // Run publishes the files in order and prints the summary, also if it stops early.
 func (c *publishCmd) Run(p *process) error {
-	if c.MaxErrors < 0 {
-		return cli.Usagef("--max-errors: must not be negative")
-	}
-
-	run := &publishing{send: checkOnly, dry: c.DryRun, maxErrors: c.MaxErrors, stderr: p.stderr,
+	run := &publishing{send: checkOnly, dry: c.DryRun, maxErrors: int(c.MaxErrors), stderr: p.stderr,
 		progress: cli.NewProgress(p.stderr, "publishing", "events")}
 	if !c.DryRun {
 		nc, js, err := c.Open(p.ctx, "registry publish")

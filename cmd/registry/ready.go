@@ -27,10 +27,6 @@ type readyCmd struct {
 
 // Run prints "ready", with a caution of the server, or returns the last reason as the error.
 func (c *readyCmd) Run(p *process) error {
-	if c.Wait < 0 {
-		return cli.Usagef("--wait: must be 0 or more")
-	}
-
 	for end := time.Now().Add(c.Wait); ; {
 		caution, err := c.askServer(p.ctx)
 		if err == nil {

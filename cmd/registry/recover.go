@@ -38,13 +38,9 @@ func (recoverCmd) Help() string {
 
 // Run compares, asks and publishes.
 func (c *recoverCmd) Run(p *process) error {
-	if err := c.NewStreamFlags.Check(); err != nil {
-		return err
-	}
-
 	// A dry run may plan for a missing stream without --create-stream, since it creates nothing.
 	recovery := &projector.Recovery{
-		Stream: string(c.Stream), Create: c.CreateStream || c.DryRun, Replicas: c.StreamReplicas, History: c.StreamHistory, Into: c.Into,
+		Stream: string(c.Stream), Create: c.CreateStream || c.DryRun, Replicas: c.StreamReplicas, History: int(c.StreamHistory), Into: c.Into,
 	}
 	if err := c.addSources(p, recovery); err != nil {
 		return err

@@ -71,16 +71,15 @@ func (c *serveCmd) Run(p *process) error {
 	log := c.NewLog(p.stderr)
 	defer log.Close()
 
-	flags := c.Flags
-	if flags.DataDir == "" {
-		flags.DataDir = "data"
+	if c.DataDir == "" {
+		c.DataDir = "data"
 		if c.Demo {
-			flags.DataDir = "data-demo"
+			c.DataDir = "data-demo"
 		}
 	}
 
 	return serve.Run(p.ctx, serve.Config{
-		Flags:        flags,
+		Flags:        c.Flags,
 		Public:       public,
 		AdminToken:   adminToken,
 		Logger:       log.Logger,
@@ -189,10 +188,6 @@ func (c *serveCmd) checkFlags() error {
 	avatars := upstream.AvatarConfig{API: string(c.ChatAPIURL), CDN: string(c.ChatCDNURL), Token: c.ChatTokenFile}
 	if err := avatars.Check(); err != nil {
 		return cli.Usagef("--chat-api-url, --chat-cdn-url, --chat-token-file: %w", err)
-	}
-
-	if err := c.NewStreamFlags.Check(); err != nil {
-		return err
 	}
 
 	if c.IsEmbedded() {

@@ -30,10 +30,6 @@ func (streamsCreateCmd) Help() string {
 
 // Run prints a line for each stream.
 func (c *streamsCreateCmd) Run(p *process) error {
-	if err := c.NewStreamFlags.Check(); err != nil {
-		return err
-	}
-
 	nc, js, err := c.Connect("registry streams")
 	if err != nil {
 		return err
@@ -48,7 +44,7 @@ func (c *streamsCreateCmd) Run(p *process) error {
 		}
 	}
 
-	events := stream.Config(string(c.Stream), c.StreamReplicas, c.StreamHistory, stream.Identity{})
+	events := stream.Config(string(c.Stream), c.StreamReplicas, int(c.StreamHistory), stream.Identity{})
 	rejected := stream.RejectedConfig(c.StreamReplicas)
 	bucket := snapshots.NewBucket(js, c.StreamReplicas)
 	for _, s := range []struct {

@@ -89,19 +89,8 @@ func (s *StreamName) UnmarshalText(text []byte) error {
 
 // NewStreamFlags configure a stream that has to be created.
 type NewStreamFlags struct {
-	StreamReplicas int `default:"1" help:"Replicas of the stream, where it has to be created: 1 to 5. The embedded broker has one." group:"Broker and stream"`
-	StreamHistory  int `default:"5" help:"Messages kept per subject in the stream, where it has to be created. 0: all." group:"Broker and stream"`
-}
-
-// Check returns an error for numbers that are out of bounds.
-func (f NewStreamFlags) Check() error {
-	if f.StreamReplicas < 1 || f.StreamReplicas > 5 {
-		return Usagef("--stream-replicas: must be 1 to 5")
-	}
-	if f.StreamHistory < 0 || f.StreamHistory > 1_000_000 {
-		return Usagef("--stream-history: must be 0 to 1000000")
-	}
-	return nil
+	StreamReplicas int  `default:"1" enum:"1,2,3,4,5" help:"Replicas of the stream, where it has to be created: 1 to 5. The embedded broker has one." group:"Broker and stream"`
+	StreamHistory  uint `default:"5" help:"Messages kept per subject in the stream, where it has to be created. 0: all." group:"Broker and stream"`
 }
 
 // LogFlags configure the log.

@@ -23,7 +23,7 @@ func (s *server) announceReady(ctx context.Context) {
 			return
 		}
 	}
-	notifySupervisor(s.cfg.NotifySocket, "READY=1", s.log)
+	notifyReady(s.cfg.NotifySocket, s.log)
 
 	// A registry with too few entries has started: the backend needs the addresses to publish the
 	// first entry.
@@ -42,12 +42,12 @@ func (s *server) announceReady(ctx context.Context) {
 
 // describeAddresses returns the addresses, the counts and two sample requests, for the log.
 func (s *server) describeAddresses() []any {
-	base := browsableURL(s.listeners.public)
+	base := browsableURL(s.publicListener)
 	view := s.live.View()
 	attrs := []any{
 		"checkpoint", view.Sequence(),
-		"http", s.listeners.public.Addr().String(),
-		"admin", s.listeners.admin.Addr().String(),
+		"http", s.publicListener.Addr().String(),
+		"admin", s.adminListener.Addr().String(),
 	}
 	if url := s.live.brokerURL.Load(); url != nil && *url != "" {
 		attrs = append(attrs, "nats", *url)

@@ -111,7 +111,7 @@ func (l *loader) bootstrap(ctx context.Context, connected <-chan jetstream.JetSt
 	}
 
 	l.live.starting.Store(new("nothing is saved here; loading a snapshot"))
-	err = snapshots.Bootstrap(ctx, bucket, stream.IdentityOf(info), l.cfg.storePath(), l.cfg.Logger)
+	err = bucket.Bootstrap(ctx, all, stream.IdentityOf(info), l.cfg.storePath(), l.cfg.Logger)
 	if err != nil {
 		return fmt.Errorf("no snapshot of the stream %s can be used (%w), and only they tell whether the stream has lost anything; "+
 			"--skip-snapshots starts without them", l.cfg.Stream, err)

@@ -51,7 +51,7 @@ func (s *server) firstGeneration(model *readmodel.Model, store *snapshots.Store)
 	g := s.indexedGeneration(model, store)
 	eventStream := s.live.stream.Load()
 	g.projector = projector.New(projector.Config{
-		JetStream: eventStream.JS, Stream: eventStream.Name, Replicas: s.cfg.StreamReplicas, History: s.cfg.StreamHistory,
+		JetStream: eventStream.JS, Stream: eventStream.Name, Replicas: s.cfg.StreamReplicas, History: int(s.cfg.StreamHistory),
 		MayWrite: func() bool { return s.mayWrite(g) }, Demo: s.cfg.Demo, Model: model, Store: store, Meta: store.Meta(), Logger: s.log,
 		StartupTimeout: patienceAfter(time.Since(s.began)),
 	})

@@ -37,18 +37,6 @@ const (
 	profileWithin = 2 * time.Minute
 )
 
-// listeners are bound before anything is opened, so that an address in use is found at once.
-type listeners struct{ public, admin net.Listener }
-
-func bindListeners(cfg Config) (l listeners, err error) {
-	l.public, err = bindAddress(cfg.HTTPAddr, "http-addr")
-	if err != nil {
-		return l, err
-	}
-	l.admin, err = bindAddress(cfg.AdminAddr, "admin-addr")
-	return l, err
-}
-
 func bindAddress(addr cli.Address, flag string) (net.Listener, error) {
 	l, err := net.Listen("tcp", string(addr))
 	if err != nil {
@@ -66,7 +54,7 @@ func (s *server) serveHTTP(ctx context.Context) error {
 		return err
 	}
 	defer public.Close()
-	s.log.Info("listening", "http", s.listeners.public.Addr().String(), "admin", s.listeners.admin.Addr().String())
+	s.log.Info("listening", "http", s.publicListener.Addr().String(), "admin", s.adminListener.Addr().String())
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -90,12 +78,12 @@ func (s *server) serveHTTP(ctx context.Context) error {
 	drained := make(chan struct{})
 	group.Go(func() error {
 		defer close(drained)
-		l := httpapi.LimitConnections(s.listeners.public, s.cfg.MaxConnections, cfg.TrustedProxies, public.ConnectionRefused)
+		l := httpapi.LimitConnections(s.publicListener, s.cfg.MaxConnections, cfg.TrustedProxies, public.ConnectionRefused)
 		return serveUntil(leaving, httpapi.NewServer(s.closeConnections(public), s.cfg.IdleTimeout, s.log), l)
 	})
 	group.Go(func() error {
 		srv := &http.Server{Handler: operators, ReadTimeout: readWithin, WriteTimeout: profileWithin, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)}
-		return serveUntil(drained, srv, netutil.LimitListener(s.listeners.admin, httpapi.Descriptors().Operators))
+		return serveUntil(drained, srv, netutil.LimitListener(s.adminListener, httpapi.Descriptors().Operators))
 	})
 	return group.Wait()
 }

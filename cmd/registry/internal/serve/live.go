@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"example.org/registry/events"
 	"example.org/registry/events/stream"
@@ -115,7 +114,7 @@ func (l *live) projection() admin.Projection {
 	g := l.current()
 	view := g.model.View()
 	doc := admin.ProjectionOf(view)
-	doc.Rebuilding = l.rebuild.Load().describeProgress(time.Now())
+	doc.Rebuilding = l.rebuild.Load().describeProgress()
 	p, running := g.progress()
 	if !running {
 		doc.LastError = new(l.startReason())

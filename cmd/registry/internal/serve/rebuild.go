@@ -113,14 +113,14 @@ type rebuilding struct {
 }
 
 // describeProgress returns the rebuild's progress, or nil if none is running.
-func (b *rebuilding) describeProgress(now time.Time) *admin.Rebuilding {
+func (b *rebuilding) describeProgress() *admin.Rebuilding {
 	if b == nil {
 		return nil
 	}
 
 	p := b.projector.Progress()
 	doc := &admin.Rebuilding{Done: p.Done, Total: p.Total}
-	if took := now.Sub(b.began).Seconds(); took > 0 {
+	if took := time.Since(b.began).Seconds(); took > 0 {
 		doc.PerSecond = math.Round(float64(p.Done) / took)
 	}
 	if doc.PerSecond > 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"sync"
 	"time"
 
@@ -49,13 +50,13 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	// The addresses are bound before anything is opened: a mistake ends the start at once.
 	s := newServer(ctx, cfg)
 	defer s.cancel()
-	if s.listeners, err = bindListeners(cfg); err != nil {
+	if s.publicListener, err = bindAddress(cfg.HTTPAddr, "http-addr"); err != nil {
+		return err
+	}
+	if s.adminListener, err = bindAddress(cfg.AdminAddr, "admin-addr"); err != nil {
 		return err
 	}
 
-	// The supervisor is told as soon as ctx ends, unless run returns before.
-	stopTelling := context.AfterFunc(ctx, func() { notifySupervisor(cfg.NotifySocket, "STOPPING=1", s.log) })
-	defer stopTelling()
 	return s.run(ctx)
 }
 
@@ -67,7 +68,8 @@ type server struct {
 	live      *live
 	health    *httpapi.Health
 	snapshots *snapshotter
-	listeners listeners
+
+	publicListener, adminListener net.Listener
 
 	ctx        context.Context // ends when the process is to stop
 	cancel     context.CancelFunc
@@ -163,6 +165,6 @@ func (s *server) closeStore() error {
 func (s *server) importDemo(ctx context.Context, js jetstream.JetStream, saved snapshots.Meta) error {
 	s.live.starting.Store(new("importing the demonstration"))
 	defer s.live.starting.Store(nil)
-	return demo.Import(ctx, demo.Config{JetStream: js, Stream: string(s.cfg.Stream), History: s.cfg.StreamHistory,
+	return demo.Import(ctx, demo.Config{JetStream: js, Stream: string(s.cfg.Stream), History: int(s.cfg.StreamHistory),
 		DataDir: s.cfg.DataDir, Day: time.Now(), MayCreate: saved.Epoch == "", Logger: s.log})
 }

@@ -92,8 +92,6 @@ func (k *snapshotter) makeIfDue(ctx context.Context) (next time.Duration, err er
 		}
 	}
 
-	k.making.Lock()
-	defer k.making.Unlock()
 	if _, err := k.uploadSnapshot(ctx); err != nil {
 		return k.gracePeriod(), err
 	}
@@ -117,9 +115,11 @@ func (k *snapshotter) findNewest(ctx context.Context) (*snapshots.Object, error)
 	return nil, nil
 }
 
-// uploadSnapshot puts a snapshot into the object store, and deletes old ones there. The caller holds
-// k.making.
+// uploadSnapshot puts a snapshot into the object store, and deletes old ones there.
 func (k *snapshotter) uploadSnapshot(ctx context.Context) (made snapshots.Object, err error) {
+	k.making.Lock()
+	defer k.making.Unlock()
+
 	bucket := k.bucket.Load()
 	p, _ := k.live.current().progress()
 	if bucket == nil || !p.Connected {
@@ -183,8 +183,6 @@ type Created struct {
 
 // Create puts a snapshot at the checkpoint into the object store, for an operator.
 func (k *snapshotter) Create(ctx context.Context) (any, error) {
-	k.making.Lock()
-	defer k.making.Unlock()
 	made, err := k.uploadSnapshot(ctx)
 	if err != nil {
 		return nil, err
