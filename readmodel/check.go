@@ -55,8 +55,8 @@ func (v *View) Check(ctx context.Context, q CheckQuery) (CheckResult, error) {
 
 	// No entry has the text: try it without the parts that chat programs add. If that finds nothing
 	// either, found may still have similar names.
-	bare := withoutHandle(q.Search)
-	if bare == "" || bare == q.Search {
+	bare := strings.TrimSpace(handle.ReplaceAllString(q.Search, ""))
+	if bare == "" || !handle.MatchString(q.Search) {
 		return found, nil
 	}
 
@@ -67,17 +67,9 @@ func (v *View) Check(ctx context.Context, q CheckQuery) (CheckResult, error) {
 	return found, nil
 }
 
-// handle matches the parts that chat programs add to a name.
+// handle matches the parts that chat programs add to a name: one leading @, and a # and one to four digits at
+// the end.
 var handle = regexp.MustCompile(`^@|#[0-9]{1,4}$`)
-
-// withoutHandle returns text without one leading @, and without a # and one to four digits at its end.
-func withoutHandle(text string) string {
-	bare := handle.ReplaceAllString(text, "")
-	if bare == text { // nothing was taken off, so the white space stays, too
-		return text
-	}
-	return strings.TrimSpace(bare)
-}
 
 // checkText looks up a text as it is, on all lists.
 func (v *View) checkText(ctx context.Context, text string) (result CheckResult, err error) {

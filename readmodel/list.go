@@ -113,16 +113,11 @@ type filterCounts [bitShown << 1]int32
 // countTotals sums up the counts that pass a filter by proofs, for each status and for StatusAll.
 func (c *filterCounts) countTotals(p Proofs) (t Totals) {
 	for f, n := range c {
-		if n == 0 || !filterBits(f).matchesFilters(StatusAll, p) {
-			continue
+		for status := range t {
+			if filterBits(f).matchesFilters(Status(status), p) {
+				t[status] += int(n)
+			}
 		}
-
-		status := StatusRisk
-		if filterBits(f)&bitVerified != 0 {
-			status = StatusVerified
-		}
-		t[status] += int(n)
-		t[StatusAll] += int(n)
 	}
 	return t
 }

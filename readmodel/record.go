@@ -1,13 +1,11 @@
 package readmodel
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"math/bits"
 	"strconv"
-	"strings"
 
 	"example.org/registry/events"
 )
@@ -20,7 +18,7 @@ type Record struct {
 	Removed  bool // the state is a removal; its tombstone remains
 
 	views    int64
-	row      *Row // has no slot: Apply gives one to a copy of the row
+	row      *Row // of an entry, or its tombstone; has no slot: Apply gives one to a copy of the row
 	donation *events.Donation
 	digest   Digest // of a view total, without the revision
 	hash     events.Hash
@@ -32,19 +30,6 @@ func (r Record) Digest() Digest { return newDigest(r.hash) }
 // stateRank returns the rank of r among the states of its subject.
 func (r *Record) stateRank() events.Rank {
 	return events.Rank{Revision: r.Revision, Removal: r.Removed, Hash: r.hash}
-}
-
-// newRow returns a new row for a model: a copy of the entry's row, or a tombstone.
-func (r *Record) newRow() *Row {
-	if r.Removed {
-		return &Row{
-			id:   strings.Clone(r.Subject.ID), // it may be a part of a longer string
-			list: uint8(listIndex(r.Subject.List)), revision: r.Revision, hash: r.hash, removed: true,
-		}
-	}
-
-	row := *r.row
-	return &row
 }
 
 // listIndex returns the position of l in events.Lists. It panics for any other list, which no record has.
@@ -83,11 +68,6 @@ func (d *Digest) sub(o Digest) {
 	low, borrow := bits.Sub64(d.low, o.low, 0)
 	d.low = low
 	d.high -= o.high + borrow
-}
-
-// contentDigest returns the digest of an entry's canonical JSON without its last member, the revision.
-func contentDigest(k events.Subject, canonical []byte) Digest {
-	return hashNamed(k.String(), string(canonical[:bytes.LastIndexByte(canonical, ',')]))
 }
 
 // viewsDigest returns the digest of a view total without its revision.

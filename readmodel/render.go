@@ -1,6 +1,7 @@
 package readmodel
 
 import (
+	"bytes"
 	"strings"
 	"unicode"
 
@@ -38,7 +39,12 @@ func (r *Renderer) Render(seq uint64, d events.Data) Record {
 	case events.Entry:
 		rec.row = r.renderEntry(&d)
 		rec.row.hash = rec.hash
-		rec.row.digest = contentDigest(rec.Subject, canonical)
+		content := canonical[:bytes.LastIndexByte(canonical, ',')] // without the last member, the revision
+		rec.row.digest = hashNamed(rec.Subject.String(), string(content))
+	case events.Delisting:
+		rec.Removed = true
+		id := strings.Clone(d.EntryID) // it may be a part of a longer string
+		rec.row = &Row{id: id, list: uint8(listIndex(d.List)), revision: d.Revision, hash: rec.hash, removed: true}
 	case events.Views:
 		rec.views = d.Views
 		rec.digest = viewsDigest(rec.Subject, d.Views)

@@ -154,7 +154,8 @@ func (s *state) applyRecord(r *Record) (winner *known) {
 func (s *state) setEntry(r *Record) {
 	l := s.list(r.Subject.List)
 	old, _ := l.entries.Get(r.Subject.ID)
-	updated := entry{row: r.newRow(), sequence: r.Sequence, total: old.total}
+	row := *r.row // which gets a slot of this model
+	updated := entry{row: &row, sequence: r.Sequence, total: old.total}
 
 	// Unlink first: link takes the slot that unlink has freed, so an entry that stays shown keeps its slot.
 	s.unlink(l, old)

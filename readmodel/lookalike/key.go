@@ -22,9 +22,7 @@ type Keys struct {
 }
 
 // KeysOf makes the keys of s, which is valid UTF-8. Any goroutine may call it.
-func KeysOf(s string) Keys {
-	return keysOf(Visible(s))
-}
+func KeysOf(s string) Keys { return keysOf(Visible(s)) }
 
 // keysOf makes the keys of a visible text. Most texts have only characters up to Latin Extended-A: none of
 // them combines with the next, so their keys are put one after the other.

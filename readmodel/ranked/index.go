@@ -178,26 +178,19 @@ func openIndex(dir string) (*index, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &index{Index: opened, dir: path, made: time.Unix(0, nanoseconds), deleted: true} // deleted is not stored: assume it
-	if err := x.restoreState(); err != nil {
-		return nil, errors.Join(err, x.Close())
-	}
-	return x, nil
-}
 
-func (x *index) restoreState() error {
-	raw, err := x.GetInternal(stateKey)
+	raw, err := opened.GetInternal(stateKey)
 	if err != nil {
-		return err
+		return nil, errors.Join(err, opened.Close())
 	}
 	var stored state
 	if err := json.Unmarshal(raw, &stored); err != nil || stored.Format != format {
-		return errStale
+		return nil, errors.Join(errStale, opened.Close())
 	}
 
-	x.epoch = stored.Epoch
+	x := &index{Index: opened, dir: path, made: time.Unix(0, nanoseconds), epoch: stored.Epoch, deleted: true} // deleted is not stored: assume it
 	x.since.Store(stored.Since)
-	return nil
+	return x, nil
 }
 
 // Bounds of a batch.

@@ -71,8 +71,13 @@ func (s *search) findPage() (page readmodel.RankedPage, err error) {
 		return page, nil
 	}
 
+	// A document matches if it has every word.
+	matching := bleve.NewConjunctionQuery()
+	for i := range s.words {
+		matching.AddQuery(hasWord(&s.words[i]))
+	}
+
 	// Count the documents of each list.
-	matching := s.hasAllWords()
 	for i, l := range events.Lists() {
 		n, err := s.countDocuments(append(s.filtersOf(l), matching))
 		if err != nil {
@@ -109,15 +114,6 @@ func (s *search) findPage() (page readmodel.RankedPage, err error) {
 	}
 	page.HasMore = s.query.Skip+len(found.Hits) < page.Total
 	return page, nil
-}
-
-// hasAllWords returns the query for documents that have every word.
-func (s *search) hasAllWords() query.Query {
-	all := bleve.NewConjunctionQuery()
-	for i := range s.words {
-		all.AddQuery(hasWord(&s.words[i]))
-	}
-	return all
 }
 
 // hasWord returns the query for documents that have any term of a word. A name has more weight than a reason,

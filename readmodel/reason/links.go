@@ -172,27 +172,15 @@ func renderAutoLink(w util.BufWriter, source []byte, node ast.Node, entering boo
 func writeAddress(w util.BufWriter, address string) {
 	shown := string(util.EscapeHTML([]byte(address)))
 
-	if isLinked(address) {
+	if linked.MatchString(strings.ToLower(address)) {
 		target := util.EscapeHTML(util.URLEscape([]byte(address), false))
 		shown = `<a href="` + string(target) + `" rel="` + rel + `">` + shown + "</a>"
 	}
 	_, _ = w.WriteString(shown)
 }
 
-// isLinked reports whether an address may be a link: http, https or mailto.
-func isLinked(address string) bool {
-	scheme, rest, _ := strings.Cut(address, ":")
-	switch strings.ToLower(scheme) {
-	case "mailto":
-		return rest != "" && rest[0] != '/'
-	case "http", "https":
-		host, hasSlashes := strings.CutPrefix(rest, "//")
-		first, _ := utf8.DecodeRuneInString(host)
-		return hasSlashes && lookalike.IsWordly(first)
-	default:
-		return false
-	}
-}
+// linked matches the addresses that may be links, in small letters: http, https or mailto.
+var linked = regexp.MustCompile(`^(?:mailto:[^/]|https?://[\pL\pN\pM])`)
 
 // resolve returns Markdown text with its escapes and character references resolved.
 func resolve(b []byte) string {
