@@ -85,6 +85,30 @@ func TestPoisonCorpus(t *testing.T) {
 	require.Equal(t, w.server.cfg.Model.View().Digest(), other.cfg.Model.View().Digest())
 }
 
+// delivery is a delivery of a consumer.
+type delivery struct {
+	jetstream.Msg
+	number uint64
+}
+
+func (d delivery) Metadata() (*jetstream.MsgMetadata, error) {
+	return &jetstream.MsgMetadata{Sequence: jetstream.SequencePair{Consumer: d.number, Stream: 10 + d.number}}, nil
+}
+func (delivery) Subject() string      { return "" }
+func (delivery) Headers() nats.Header { return nil }
+func (delivery) Data() []byte         { return nil }
+
+// Where the client library has kept a delivery, the batch ends before it.
+func TestMissingDelivery(t *testing.T) {
+	c := &consumer{messages: make(chan jetstream.Msg, 2)}
+	c.messages <- delivery{number: 2}
+	c.messages <- delivery{number: 4}
+	batch, err := c.take(delivery{number: 1})
+	require.ErrorContains(t, err, "missing")
+	require.Len(t, batch, 2)
+	require.EqualValues(t, 12, batch[1].Sequence)
+}
+
 // A copy has the event's place, reason and time, and its payload up to a bound. What loses against a known
 // state is copied where the backend has made a mistake, and counted where it has not.
 func TestRejections(t *testing.T) {
