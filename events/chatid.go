@@ -2,6 +2,7 @@ package events
 
 import (
 	"net/url"
+	"regexp"
 	"strings"
 )
 
@@ -49,7 +50,7 @@ func ReferredChatID(s string) (id string, ok bool) {
 	}
 
 	// A query or a fragment may follow the path. An address with a user name leads to a host that its reader does not expect.
-	address, err := url.Parse("https://" + cutScheme(s))
+	address, err := url.Parse("https://" + webScheme.ReplaceAllString(s, ""))
 	if err != nil || address.User != nil {
 		return "", false
 	}
@@ -60,14 +61,7 @@ func ReferredChatID(s string) (id string, ok bool) {
 
 func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-func cutScheme(address string) string {
-	for _, scheme := range [...]string{"https://", "http://"} {
-		if len(address) >= len(scheme) && strings.EqualFold(address[:len(scheme)], scheme) {
-			return address[len(scheme):]
-		}
-	}
-	return address
-}
+var webScheme = regexp.MustCompile(`^[hH][tT][tT][pP][sS]?://`)
 
 // isPlatform reports whether host is a domain of the chat platform, or below it.
 func isPlatform(host string) bool {

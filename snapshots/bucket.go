@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -78,7 +79,7 @@ func (b *Bucket) Create(ctx context.Context) error {
 	if errors.Is(err, jetstream.ErrBucketExists) {
 		return nil // another server was first
 	}
-	return b.explainError(err, "STREAM.CREATE")
+	return natserr.Explain(b.js.Conn(), err, jetstream.DefaultAPIPrefix+"STREAM.CREATE."+bucketStream)
 }
 
 // Put puts a snapshot of the store into the bucket, which must exist. It takes the memory of the packed
@@ -155,11 +156,6 @@ func nameSubject(name string) string {
 	return namePrefix + base64.URLEncoding.EncodeToString([]byte(name))
 }
 
-// explainError explains the error of a request of JetStream's API about the bucket's stream.
-func (b *Bucket) explainError(err error, request string) error {
-	return natserr.Explain(b.js.Conn(), err, jetstream.DefaultAPIPrefix+request+"."+bucketStream)
-}
-
 // List returns all snapshots, the newest put first. Without a bucket there are none.
 func (b *Bucket) List(ctx context.Context) ([]Object, error) {
 	subjects, err := b.listSubjects(ctx, namePrefix+">")
@@ -187,33 +183,12 @@ func (b *Bucket) List(ctx context.Context) ([]Object, error) {
 }
 
 // listSubjects returns the subjects of the bucket's stream that match a filter.
-func (b *Bucket) listSubjects(ctx context.Context, filter string) (all []string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, bucketTimeout)
-	defer cancel()
-	if !b.js.Conn().IsConnected() {
-		return nil, stream.ErrNotConnected
-	}
-
-	found, err := b.js.Stream(ctx, bucketStream)
+func (b *Bucket) listSubjects(ctx context.Context, filter string) ([]string, error) {
+	info, err := b.stream.Info(ctx, jetstream.WithSubjectFilter(filter))
 	if err != nil {
-		return nil, b.explainError(err, "STREAM.INFO")
+		return nil, err
 	}
-
-	info, err := found.Info(ctx, jetstream.WithSubjectFilter(filter))
-	if err != nil {
-		return nil, b.explainError(err, "STREAM.INFO")
-	}
-
-	if info.Cluster != nil && info.Cluster.Leader == "" {
-		return nil, stream.ErrLeaderless
-	}
-
-	for subject := range info.State.Subjects {
-		all = append(all, subject)
-	}
-
-	slices.Sort(all)
-	return all, nil
+	return slices.Sorted(maps.Keys(info.State.Subjects)), nil
 }
 
 func (b *Bucket) readObject(ctx context.Context, subject string) (Object, error) {

@@ -45,9 +45,9 @@ type Stream struct {
 	Name string
 }
 
-// Info returns the stream's configuration and state. The error is jetstream.ErrStreamNotFound, or
-// the reason for the lack of a reply.
-func (s Stream) Info(ctx context.Context) (*jetstream.StreamInfo, error) {
+// Info returns the stream's configuration and state, and what options ask for, such as its subjects. The
+// error is jetstream.ErrStreamNotFound, or the reason for the lack of a reply.
+func (s Stream) Info(ctx context.Context, options ...jetstream.StreamInfoOpt) (info *jetstream.StreamInfo, err error) {
 	nc := s.JS.Conn()
 	if !nc.IsConnected() {
 		return nil, ErrNotConnected
@@ -56,12 +56,17 @@ func (s Stream) Info(ctx context.Context) (*jetstream.StreamInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
 	found, err := s.JS.Stream(ctx, s.Name)
+	if err == nil {
+		info = found.CachedInfo()
+	}
+	if err == nil && len(options) > 0 {
+		info, err = found.Info(ctx, options...)
+	}
 	if err != nil {
 		return nil, natserr.Explain(nc, err, s.apiPrefix()+"STREAM.INFO."+s.Name)
 	}
 
 	// A node that has lost its leader answers, too, but with an earlier state.
-	info := found.CachedInfo()
 	if info.Cluster != nil && info.Cluster.Leader == "" {
 		return nil, ErrLeaderless
 	}
