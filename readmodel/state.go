@@ -6,6 +6,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"example.org/registry/events"
+	"example.org/registry/readmodel/textblock"
 )
 
 // state is the registry at one sequence: the content of a view, and the part of a model that its owner
@@ -78,7 +79,7 @@ func newState() state {
 		chats:     newRanges(), names: newNames(), feed: &btree.Map[uint64, *Row]{},
 	}
 	for i := range s.lists {
-		l := &list{entries: &btree.Map[string, entry]{}, texts: newTextBlocks(), changed: true}
+		l := &list{entries: &btree.Map[string, entry]{}, texts: textBlocks{size: textblock.Len}, changed: true}
 		l.orders = [numOrders]*tree{byTime: newTree(isLessByID), byViews: newTree(isLessByID), byName: newTree(isLessByName)}
 		s.lists[i] = l
 	}
@@ -291,22 +292,21 @@ func (s *state) setSequence(k events.Subject, sequence uint64) {
 
 // subjectsAfter returns the subjects whose last message with the known state came after a sequence.
 func (s *state) subjectsAfter(sequence uint64) (all []events.Subject) {
+	add := func(kind events.Kind, list events.List, id string, last uint64) {
+		if last > sequence {
+			all = append(all, events.Subject{Kind: kind, List: list, ID: id})
+		}
+	}
+
 	for i, name := range events.Lists() {
 		s.lists[i].entries.Scan(func(id string, e entry) bool {
-			if e.sequence > sequence {
-				all = append(all, events.Subject{Kind: events.KindEntry, List: name, ID: id})
-			}
-			if e.total.sequence > sequence {
-				all = append(all, events.Subject{Kind: events.KindViews, List: name, ID: id})
-			}
+			add(events.KindEntry, name, id, e.sequence)
+			add(events.KindViews, name, id, e.total.sequence)
 			return true
 		})
 	}
-
 	s.donations.Scan(func(id string, d donation) bool {
-		if d.sequence > sequence {
-			all = append(all, events.Subject{Kind: events.KindDonation, ID: id})
-		}
+		add(events.KindDonation, "", id, d.sequence)
 		return true
 	})
 	return all

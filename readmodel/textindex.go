@@ -90,8 +90,6 @@ type textBlock struct {
 	hasGone bool // rows may have a text to forget
 }
 
-func newTextBlocks() textBlocks { return textBlocks{size: textblock.Len} }
-
 // addFresh adds a slot that has got a row.
 func (t *textBlocks) addFresh(slot uint32) {
 	n := int(slot) / t.size

@@ -25,12 +25,9 @@ func Literal(name string) string {
 func Core(name string) Keys {
 	name = Visible(name)
 
-	if bare := KeepWordly(name); bare != "" {
-		if k := keysOf(bare).Joined(); k.Shape != "" && k.Folded != "" {
-			return k
-		}
+	if k := keysOf(KeepWordly(name)).Joined(); k.Shape != "" && k.Folded != "" {
+		return k
 	}
-
 	return keysOf(strings.Join(strings.Fields(name), "")).Joined()
 }
 

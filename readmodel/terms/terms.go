@@ -86,29 +86,27 @@ func lines(file string) iter.Seq[[]string] {
 	}
 }
 
-// declareTerm puts the forms of a term into the table. words.txt explains "+m" and the like.
+// inflections has the endings of regular words. words.txt explains them.
+var inflections = map[string]string{
+	"+m": "a u owi em y ów om ami ach",
+	"+k": "a u owi iem i ów om ami ach",
+	"+o": "owy owa owe owego owej owemu owym ową owych owymi owi",
+	"+u": `ować uję ujesz uje ujemy ujecie ują uj ując ujący ująca ujące ującego ujących owało ował owała owali owały
+		owałem owałam owałeś owałaś owaliśmy owano owany owana owane owani owanego owanej owanych owanie owania owaniem owaniu`,
+}
+
+// declareTerm puts the forms of a term into the table. A form may be the name of an inflection.
 func (s *Stemmer) declareTerm(term string, forms []string) {
 	add := func(form string) { s.table[form] = appendNew(s.table[form], cmp.Or(s.same[term], term)) }
-	addEndings := func(endings string) {
-		for ending := range strings.FieldsSeq(endings) {
-			add(term + ending)
-		}
-	}
 
 	add(term)
 	for _, form := range forms {
-		switch form {
-		case "+m":
-			addEndings("a u owi em y ów om ami ach")
-		case "+k":
-			addEndings("a u owi iem i ów om ami ach")
-		case "+o":
-			addEndings("owy owa owe owego owej owemu owym ową owych owymi owi")
-		case "+u":
-			addEndings(`ować uję ujesz uje ujemy ujecie ują uj ując ujący ująca ujące ującego ujących owało ował owała owali owały
-				owałem owałam owałeś owałaś owaliśmy owano owany owana owane owani owanego owanej owanych owanie owania owaniem owaniu`)
-		default:
+		endings, isRegular := inflections[form]
+		if !isRegular {
 			add(form)
+		}
+		for ending := range strings.FieldsSeq(endings) {
+			add(term + ending)
 		}
 	}
 }

@@ -25,8 +25,8 @@ func (c *column) addText(text string) {
 
 // close is called after the last addText.
 func (c *column) close() {
-	c.text = slices.Clip(c.text)
-	c.starts = slices.Clip(c.starts)
+	c.text = slices.Clone(c.text) // without spare room, since the block lives for hours
+	c.starts = slices.Clone(c.starts)
 	c.sieve = newSieve(c.text)
 }
 

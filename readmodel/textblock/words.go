@@ -57,7 +57,7 @@ func newWords(p posts) words {
 		w.ends = append(w.ends, uint32(len(w.rows)))
 	}
 
-	w.rows = slices.Clip(w.rows) // the block lives for hours
+	w.rows = slices.Clone(w.rows) // without spare room, since the block lives for hours
 	w.close()
 	return w
 }
