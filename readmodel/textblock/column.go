@@ -32,15 +32,16 @@ func (c *column) close() {
 
 // find calls f with the number of each text that contains piece, in order. A line feed at an end of
 // piece stands for an end of the text.
-func (c *column) find(text string, f func(n int)) {
-	piece := []byte(text)
-	if !c.sieve.mayHold(piece) {
+func (c *column) find(piece string, f func(n int)) {
+	raw := []byte(piece)
+	if !c.sieve.mayHold(raw) {
 		return
 	}
 
-	pos := 0
-	for n := 0; n < len(c.starts); {
-		i := bytes.Index(c.text[pos:], piece)
+	for n := 0; n < len(c.starts); n++ {
+		// Begin at the line feed before text n.
+		pos := int(c.starts[n]) - 1
+		i := bytes.Index(c.text[pos:], raw)
 		if i < 0 {
 			return
 		}
@@ -55,12 +56,6 @@ func (c *column) find(text string, f func(n int)) {
 			n++
 		}
 		f(n)
-
-		// Go on at the line feed before the next text.
-		n++
-		if n < len(c.starts) {
-			pos = int(c.starts[n]) - 1
-		}
 	}
 }
 
