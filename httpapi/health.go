@@ -107,7 +107,7 @@ func (x *exchange) loadView() (*readmodel.View, error) {
 
 // loadViewAt loads a state at a sequence or after it. It waits at most sequenceWait for one.
 func (x *exchange) loadViewAt(atLeast uint64) (*readmodel.View, error) {
-	// Wait before the state is judged: only the awaited event may make it fit to serve.
+	// Wait before the state is judged: without the awaited event it may not be fit to serve yet.
 	readiness := x.api.health.Readiness()
 	isBehind := x.api.health.Reader.View().Sequence() < atLeast
 	if isBehind && readiness.Ready && !readiness.Frozen {

@@ -175,7 +175,8 @@ func (p *Projector) publishProgress() {
 	now.WaitingPurges = len(p.upkeep.purges)
 	now.Done = now.Total
 	if !now.CaughtUp {
-		now.Done = min(now.Total, meta.Sequence-min(meta.Sequence, p.from))
+		sinceStart := meta.Sequence - min(meta.Sequence, p.from) // the catch-up began at p.from
+		now.Done = min(now.Total, sinceStart)
 	}
 	p.tracker.publish()
 }
@@ -185,7 +186,7 @@ func (p *Projector) reportFailure(err error) {
 	frozen, isFrozen := errors.AsType[*frozenError](err)
 	isConnected := p.cfg.JetStream.Conn().IsConnected()
 	if !isFrozen {
-		p.deniedAt = time.Time{}
+		p.deniedAt = time.Time{} // the stream may be there
 		p.tracker.progress.Connected = isConnected
 		p.publishProgress()
 		isNew := p.tracker.setProblem(streamProblem, fmt.Sprintf("The stream is not being followed: %v.", err))
@@ -195,7 +196,8 @@ func (p *Projector) reportFailure(err error) {
 		return
 	}
 
-	// A broker that is starting may say once that it has no stream: do not freeze before retryEvery is over.
+	// A broker that is starting may say once that it has no stream: freeze only if all sessions of the last
+	// retryEvery have ended like this one.
 	if p.deniedAt.IsZero() {
 		p.deniedAt = time.Now()
 	}

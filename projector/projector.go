@@ -31,7 +31,7 @@ type Projector struct {
 	from    uint64 // checkpoint at which the catch-up began
 	rereads uint64 // sequence at which the reading from the beginning ends
 
-	deniedAt time.Time // since when sessions have found no stream to go on with; zero once a session finds one
+	deniedAt time.Time // since when all sessions have ended for lack of a stream to go on with; zero if the last has not
 	movedAt  time.Time // when the checkpoint moved last
 	lostAt   time.Time // when the stream was last read again because of lost subjects
 }
@@ -266,8 +266,8 @@ func (p *Projector) runUpkeep(ctx context.Context) {
 	p.publishProgress()
 }
 
-// saveWhileWaiting waits before the next session. Meanwhile it goes on saving, and has the saved state served
-// once StartupTimeout is over.
+// saveWhileWaiting waits before the next session. Meanwhile it goes on saving and, once StartupTimeout is over,
+// lets readers have the saved state.
 func (p *Projector) saveWhileWaiting(ctx context.Context, wait time.Duration) {
 	over := time.After(wait)
 	save := time.NewTicker(p.cfg.pace.saveEvery)

@@ -65,8 +65,8 @@ func (p *Projector) NewBeside(model *readmodel.Model, store Store, mayWrite func
 }
 
 // Replace waits until fresh, which runs, has caught up with p, and then calls swap while neither
-// applies anything. Both then have the states of one moment, and fresh knows no state less than p:
-// otherwise the error matches ErrKnowsMore, and swap is not called.
+// applies anything. Both then have the states of one moment, and fresh knows everything that p knows: if
+// it lacks a state, the error matches ErrKnowsMore, and swap is not called.
 func (p *Projector) Replace(ctx context.Context, fresh *Projector, swap func() error) error {
 	if err := awaitCaughtUp(ctx, fresh, nil); err != nil {
 		return err

@@ -55,7 +55,7 @@ type FeedPage struct {
 const (
 	// MaxFeedPage bounds a page as JSON or as events, unless a single change exceeds it.
 	MaxFeedPage = 1 << 20
-	// feedRoom bounds what a change, or the frame of a page, takes besides entry and epoch.
+	// feedRoom bounds the bytes of a change besides its entry, and the bytes of a page's frame besides the epoch.
 	feedRoom = 256
 )
 

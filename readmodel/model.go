@@ -148,8 +148,8 @@ func (m *Model) Digest() Digest { return m.digest }
 func (m *Model) Known(k events.Subject) int64 { return m.knownState(k).Revision }
 
 // Lacking returns the subjects with a known state that the stream may lack, in no particular order: the
-// stream was rewound or lost messages, or the state came from elsewhere. Such a state has sequence 0. The
-// same goroutines as for Known may call Lacking.
+// stream was rewound or lost messages, or the state came from elsewhere. Such a state has sequence 0.
+// Like Known, it may be called by other goroutines than the owner only while nothing is applied.
 func (m *Model) Lacking() []events.Subject { return slices.Collect(maps.Keys(m.lackingSubjects)) }
 
 func (m *Model) addLacking(k events.Subject) {

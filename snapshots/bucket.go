@@ -277,7 +277,8 @@ func (b *Bucket) removeOrphans(ctx context.Context) error {
 		return err
 	}
 
-	all, err := b.List(ctx) // after the chunks were listed, so that each of them whose Put has ended has its name here
+	// The names are listed after the chunks: in the other order, the name of a Put that ends in between would be missing.
+	all, err := b.List(ctx)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 // maxWindow bounds the memory of unpacking, in bytes.
 const maxWindow = 64 << 20
 
-// Unpack returns the text of r, which may be packed with gzip or zstd, without a byte order mark.
+// Unpack returns the text of r without a byte order mark, and unpacks it if it is packed with gzip or zstd.
 func Unpack(r io.Reader) (io.Reader, error) {
 	in := bufio.NewReader(r)
 	head, err := in.Peek(4)

@@ -137,12 +137,12 @@ func readEvents(ctx context.Context, name string, from io.Reader, to chan<- line
 	if err != nil {
 		return err
 	}
-	return snapshots.ReadLines(unpacked, maxLine, func(number int, text []byte, err error) error {
+	return snapshots.ReadLines(unpacked, maxLine, func(number int, text []byte, tooLong error) error {
 		if snapshots.IsFrame(text) {
 			return nil
 		}
-		l := line{place: fmt.Sprintf("%s:%d", name, number), err: err}
-		if err == nil {
+		l := line{place: fmt.Sprintf("%s:%d", name, number), err: tooLong}
+		if tooLong == nil {
 			l.message, l.err = publish.ParseMessage(bytes.Clone(text)) // ReadLines uses text again
 		}
 

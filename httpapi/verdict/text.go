@@ -342,22 +342,22 @@ func (s *sentence) end() corePosition {
 // its beginning, its end, or whole lines.
 func (s *sentence) runs(least int) iter.Seq[run] {
 	return func(yield func(run) bool) {
-		begins := append(s.begins, s.end())
+		coreBegins := append(s.begins, s.end()) // and where the core of the last word ends
 
 		for n := len(s.words); n >= least; n-- {
-			for from := range len(s.words) - n + 1 {
-				to := from + n
-				isInside := from > 0 && to < len(s.words)
-				if n > maxWords && isInside && !s.areLines(from, to) {
+			for first := range len(s.words) - n + 1 {
+				after := first + n // the word after the run
+				isInside := first > 0 && after < len(s.words)
+				if n > maxWords && isInside && !s.areLines(first, after) {
 					continue
 				}
 
 				core := lookalike.Keys{
-					Shape:  s.cores.Shape[begins[from].shape:begins[to].shape],
-					Folded: s.cores.Folded[begins[from].folded:begins[to].folded],
+					Shape:  s.cores.Shape[coreBegins[first].shape:coreBegins[after].shape],
+					Folded: s.cores.Folded[coreBegins[first].folded:coreBegins[after].folded],
 				}
-				begin := s.words[from][0]
-				end := s.words[to-1][1]
+				begin := s.words[first][0]
+				end := s.words[after-1][1]
 				r := run{text: s.text[begin:end], core: core, isWhole: n == len(s.words), from: begin, to: end}
 				if !yield(r) {
 					return

@@ -67,6 +67,7 @@ func (s *search) appendNear(suggestions []string, word *terms.Token) ([]string, 
 			if len(suggestions) == maxSuggestions {
 				return suggestions, nil
 			}
+			// Words are compared without diacritics (Plain) and suggested with them (Folded). A Part is no whole word.
 			isNear := !t.Part && isOneEdit(t.Plain, word.Plain) && !isNumber(t.Plain)
 			if isNear && !slices.Contains(suggestions, t.Folded) {
 				suggestions = append(suggestions, t.Folded)

@@ -40,8 +40,8 @@ func dropMarks(s string) string {
 	}, s)
 }
 
-// IsVisible reports whether s shows anything: a letter, a number, a punctuation mark or a symbol
-// that is not displayed as nothing.
+// IsVisible reports whether s shows anything: a letter, a number, a punctuation mark or a symbol,
+// except for the few of them that are displayed as nothing.
 func IsVisible(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool {
 		const blankBraille = '\u2800'

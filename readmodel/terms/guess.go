@@ -26,17 +26,18 @@ func guessStem(plain string) string {
 	return plain
 }
 
-// cutEnding returns a word without the longest of the endings that leaves a stem.
+// cutEnding returns a word without the longest of the endings that leaves a stem. For the ending dzie=d, which
+// has softened a d, the stem gets its d back.
 func cutEnding(word, endings string) string {
 	longest := 0
 	stem := word
 
 	for rule := range strings.FieldsSeq(endings) {
-		ending, softened, _ := strings.Cut(rule, "=")
+		ending, consonant, _ := strings.Cut(rule, "=")
 		rest, ok := strings.CutSuffix(word, ending)
-		if ok && len(ending) > longest && len(rest)+len(softened) >= minStem {
+		if ok && len(ending) > longest && len(rest)+len(consonant) >= minStem {
 			longest = len(ending)
-			stem = rest + softened
+			stem = rest + consonant
 		}
 	}
 	return stem

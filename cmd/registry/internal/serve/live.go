@@ -80,11 +80,14 @@ func (l *live) readiness() httpapi.Readiness {
 
 // startReason returns the current step before there is a projector.
 func (l *live) startReason() string {
+	starting := l.starting.Load()
+	if starting == nil && l.current().store == nil {
+		return "loading the saved state" // which needs no broker
+	}
+
 	step := "waiting for the broker"
-	if starting := l.starting.Load(); starting != nil {
+	if starting != nil {
 		step = *starting
-	} else if l.current().store == nil {
-		return "loading the saved state"
 	}
 	if reason := l.unreachable.Load(); reason != nil {
 		return step + ": " + *reason

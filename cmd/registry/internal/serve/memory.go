@@ -13,7 +13,7 @@ const (
 	// harder, before the kernel kills the process.
 	heapShare = 0.85
 
-	// MinAnswerMemory is enough for every answer that the contract allows, one at a time, in bytes.
+	// MinAnswerMemory, in bytes, is enough for any single answer that the contract allows.
 	MinAnswerMemory = 32 << 20
 
 	answerShare = 8 // 1/answerShare of the memory limit is for answers
