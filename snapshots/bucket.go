@@ -293,7 +293,10 @@ func (b *Bucket) removeOrphans(ctx context.Context) error {
 		if isGone || isRecent {
 			continue
 		}
-		if err := errors.Join(err, b.purgeSubject(ctx, subject)); err != nil {
+		if err != nil { // the chunks may be of a Put in progress
+			return err
+		}
+		if err := b.purgeSubject(ctx, subject); err != nil {
 			return err
 		}
 	}
