@@ -107,7 +107,7 @@ func (f BrokerFlags) Connect(name string) (*nats.Conn, jetstream.JetStream, erro
 
 	// A broker may restart during a long import, so a lost connection is tried again, for about 20 s.
 	opts := append(f.Options(name), nats.ReconnectWait(500*time.Millisecond), nats.MaxReconnects(40))
-	nc, err := nats.Connect(strings.Join(f.NATSURL, ","), opts...)
+	nc, err := f.connect(opts)
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot reach the broker at %w", f.explainOutage(err))
 	}
@@ -118,6 +118,19 @@ func (f BrokerFlags) Connect(name string) (*nats.Conn, jetstream.JetStream, erro
 		return nil, nil, fmt.Errorf("broker at %s: %w", f.Addresses(), err)
 	}
 	return nc, js, nil
+}
+
+// connect connects to any of the addresses. The library tries them in a random order and returns the last error. If nobody
+// listens at the last address, the error of another address may say more.
+func (f BrokerFlags) connect(opts []nats.Option) (*nats.Conn, error) {
+	nc, err := nats.Connect(strings.Join(f.NATSURL, ","), opts...)
+	for _, address := range f.NATSURL {
+		if !errors.Is(err, nats.ErrNoServers) {
+			break
+		}
+		nc, err = nats.Connect(address, opts...)
+	}
+	return nc, err
 }
 
 // Open connects like Connect, and fails if the broker lacks the stream.
@@ -172,7 +185,7 @@ func readCredentials(file string) nats.Option {
 
 // Diagnose returns nil if the broker can be reached, and else an error that says why not and what to do.
 func (f BrokerFlags) Diagnose(name string) error {
-	nc, err := nats.Connect(strings.Join(f.NATSURL, ","), f.Options(name)...)
+	nc, err := f.connect(f.Options(name))
 	if err != nil {
 		return f.explainOutage(err)
 	}
