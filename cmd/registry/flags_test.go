@@ -53,7 +53,7 @@ func TestUsageErrorsNameTheFlag(t *testing.T) {
 		{nil, "serve --rate-limit=NaN", "--rate-limit"},
 		{nil, "serve --max-followers=-1", "--max-followers"},
 		{nil, "serve --trusted-proxies 10.0.0.0/33", "--trusted-proxies"},
-		{nil, "serve --trusted-proxies 10.0.0.1", "--trusted-proxies"},
+		{nil, "serve --trusted-proxies 10.0.0.1.2", "--trusted-proxies"},
 		{nil, "serve --max-connections=-1", "--max-connections"},
 		{nil, "serve --idle-timeout=0s", "--idle-timeout"},
 		{nil, "serve --answer-memory=lots", "--answer-memory"},
@@ -173,5 +173,14 @@ func TestMarkdownFiles(t *testing.T) {
 		}
 		require.ErrorContains(t, err, "--advice-file: ", "%.20q", text)
 		require.ErrorContains(t, err, problem, "%.20q", text)
+	}
+}
+
+// TestTrustedProxyIsAnAddressOrARange: an operator with a single proxy names its address.
+func TestTrustedProxyIsAnAddressOrARange(t *testing.T) {
+	for text, want := range map[string]string{"10.0.0.1": "10.0.0.1/32", "2001:db8::1": "2001:db8::1/128", "10.0.0.0/8": "10.0.0.0/8"} {
+		var n network
+		require.NoError(t, n.UnmarshalText([]byte(text)), text)
+		require.Equal(t, want, prefixesOf([]network{n})[0].String())
 	}
 }

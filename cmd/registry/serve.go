@@ -19,19 +19,19 @@ import (
 type serveCmd struct {
 	serve.Flags
 
-	AdminTokenFile string         `placeholder:"FILE" help:"File with the bearer token for the operators' listener. Required if other machines can reach it." group:"Listeners"`
-	BaseURL        cli.URL        `name:"base-url" placeholder:"URL" help:"Public address of this service, for the OpenAPI document and the examples on the site's API page. Without it they use the address of the request." group:"Listeners"`
-	ProofsURL      cli.URL        `name:"proofs-url" placeholder:"URL" help:"Where the pages with proofs are: /proofs/{id} redirects to URL/{id}. Without it those addresses are 404." group:"Listeners"`
-	AppealsURL     string         `name:"appeals-url" placeholder:"URL" help:"Where an accused person appeals. The site links to it with every accused entry; {reportId} in it is replaced by the number of the report." group:"Listeners"`
-	ReportURL      string         `name:"report-url" placeholder:"URL" help:"Where somebody reports a fraud. The site links to it where nothing was found, and on its first page." group:"Listeners"`
-	AdviceFile     string         `placeholder:"FILE" help:"Markdown file that says what to do after a payment, shown below every answer. Without it the site shows its own." group:"Listeners"`
-	AboutFile      string         `placeholder:"FILE" help:"Markdown file for the page /o-rejestrze: who runs the registry, how to reach them and what they do with data. Without it the page says what the program does." group:"Listeners"`
-	Site           bool           `default:"true" negatable:"" help:"Serve pages for people at /, beside the API." group:"Listeners"`
-	RateLimit      float64        `default:"0" help:"Requests per second and client address (IPv6: per /64). 0: no limit." group:"Listeners"`
-	MaxFollowers   int            `default:"1000" help:"Most readers that wait for changes (/api/changes) at once. 0: none." group:"Listeners"`
-	TrustedProxies []netip.Prefix `placeholder:"CIDR" help:"Networks of proxies whose X-Forwarded-For to trust, such as 127.0.0.1/32, separated by commas." group:"Listeners"`
-	AnswerMemory   cli.Bytes      `default:"0" placeholder:"SIZE" help:"Most memory for the answers that are being made or sent, such as 256MiB; what does not fit is refused with 503. 0: an eighth of the process's memory limit or the machine's memory." group:"Listeners"`
-	StaleIfError   time.Duration  `default:"1h" help:"Let shared caches show an old list for this long while no server answers; at most --max-staleness where that is set. Somebody who has been delisted may be shown for as long. 0: never." group:"State"`
+	AdminTokenFile string        `placeholder:"FILE" help:"File with the bearer token for the operators' listener. Required if other machines can reach it." group:"Listeners"`
+	BaseURL        cli.URL       `name:"base-url" placeholder:"URL" help:"Public address of this service, for the OpenAPI document and the examples on the site's API page. Without it they use the address of the request." group:"Listeners"`
+	ProofsURL      cli.URL       `name:"proofs-url" placeholder:"URL" help:"Where the pages with proofs are: /proofs/{id} redirects to URL/{id}. Without it those addresses are 404." group:"Listeners"`
+	AppealsURL     string        `name:"appeals-url" placeholder:"URL" help:"Where an accused person appeals. The site links to it with every accused entry; {reportId} in it is replaced by the number of the report." group:"Listeners"`
+	ReportURL      string        `name:"report-url" placeholder:"URL" help:"Where somebody reports a fraud. The site links to it where nothing was found, and on its first page." group:"Listeners"`
+	AdviceFile     string        `placeholder:"FILE" help:"Markdown file that says what to do after a payment, shown below every answer. Without it the site shows its own." group:"Listeners"`
+	AboutFile      string        `placeholder:"FILE" help:"Markdown file for the page /o-rejestrze: who runs the registry, how to reach them and what they do with data. Without it the page says what the program does." group:"Listeners"`
+	Site           bool          `default:"true" negatable:"" help:"Serve pages for people at /, beside the API." group:"Listeners"`
+	RateLimit      float64       `default:"0" help:"Requests per second and client address (IPv6: per /64). 0: no limit." group:"Listeners"`
+	MaxFollowers   int           `default:"1000" help:"Most readers that wait for changes (/api/changes) at once. 0: none." group:"Listeners"`
+	TrustedProxies []network     `placeholder:"CIDR" help:"Proxies whose X-Forwarded-For to trust: addresses or networks, such as 127.0.0.1 or 10.0.0.0/8, separated by commas." group:"Listeners"`
+	AnswerMemory   cli.Bytes     `default:"0" placeholder:"SIZE" help:"Most memory for the answers that are being made or sent, such as 256MiB; what does not fit is refused with 503. 0: an eighth of the process's memory limit or the machine's memory." group:"Listeners"`
+	StaleIfError   time.Duration `default:"1h" help:"Let shared caches show an old list for this long while no server answers; at most --max-staleness where that is set. Somebody who has been delisted may be shown for as long. 0: never." group:"State"`
 
 	GuardURL      cli.URL `name:"guard-url" placeholder:"URL" help:"Guard service whose state /api/status shows: up if it answers with a status below 500 within 6 s." group:"Outside services"`
 	ChatURL       cli.URL `name:"chat-url" placeholder:"URL" help:"Chat platform, for /api/status." group:"Outside services"`
@@ -123,7 +123,7 @@ func (c *serveCmd) publicConfig() (cfg httpapi.Config, err error) {
 		RateLimit:      c.RateLimit,
 		MaxFollowers:   c.MaxFollowers,
 		AnswerMemory:   int64(c.AnswerMemory),
-		TrustedProxies: c.TrustedProxies,
+		TrustedProxies: prefixesOf(c.TrustedProxies),
 		StaleIfError:   c.StaleIfError,
 		Status:         upstream.StatusConfig{Guard: string(c.GuardURL), Chat: string(c.ChatURL), Coin: string(c.CoinURL)},
 		UserAgent:      userAgent,
@@ -147,6 +147,25 @@ func readMarkdown(flag, name string) (string, error) {
 		return "", fmt.Errorf("%s: the file %w; leave the flag out for the site's own text", flag, err)
 	}
 	return string(text), nil
+}
+
+// network is the value of a flag: a range of addresses, or a single address.
+type network netip.Prefix
+
+// UnmarshalText parses 10.0.0.0/8 or 10.0.0.1.
+func (n *network) UnmarshalText(text []byte) error {
+	if addr, err := netip.ParseAddr(string(text)); err == nil {
+		*n = network(netip.PrefixFrom(addr, addr.BitLen()))
+		return nil
+	}
+	return (*netip.Prefix)(n).UnmarshalText(text)
+}
+
+func prefixesOf(networks []network) (prefixes []netip.Prefix) {
+	for _, n := range networks {
+		prefixes = append(prefixes, netip.Prefix(n))
+	}
+	return prefixes
 }
 
 // checkFlags rejects invalid flags before anything is touched.
