@@ -16,14 +16,14 @@ import (
 )
 
 // phase says how far the model is from being served. The projector asks for the stream's end twice. At the
-// first end the model may lack states: newer messages of the same subjects displaced these states before
-// they were read. At the second end the model has the newer messages.
+// first end the model may lack states: a newer message of the same subject may have displaced the state before the
+// projector read it. At the second end the model has the newer messages, too.
 type phase int
 
 const (
 	toFirstEnd phase = iota
 	toSecondEnd
-	servingSaved // the broker is away at a start, or there is no stream to go on with: the saved state is served
+	servingSaved // the stream is not being followed at a start, so the saved state is served
 	caughtUp
 )
 
@@ -36,8 +36,8 @@ type end struct {
 	askedAt  time.Time // zero if there is nothing to reach
 }
 
-// lostSubjectsEvery is the shortest time between two readings of the stream because it lost subjects.
-const lostSubjectsEvery = time.Minute
+// rereadAfterLoss is the shortest time between two rereadings of the stream because it has lost subjects.
+const rereadAfterLoss = time.Minute
 
 // acceptStream decides from where the stream is read: from after the checkpoint, or from its beginning.
 func (p *Projector) acceptStream(ctx context.Context, info *jetstream.StreamInfo) error {
@@ -58,18 +58,18 @@ func (p *Projector) acceptStream(ctx context.Context, info *jetstream.StreamInfo
 			"correct --nats-url or --stream, or move the data directory away.", p.cfg.Stream, found.Epoch, known.Epoch)}
 	}
 
-	// A stream with the known epoch is the known stream, unless it has other messages than were read.
+	// The epoch is the known one: go on after the checkpoint if the stream still holds a message that was read.
 	if found.Epoch == known.Epoch {
-		seen, err := p.source.recognize(ctx, info, known)
-		if err == nil && seen != sameStream {
-			rewound := known.Rewound || seen == otherStream
-			p.readAgain(known.Identity, rewound)
+		result, err := p.source.recognize(ctx, info, known)
+		if err == nil && result != sameStream {
+			isRewound := known.Rewound || result == otherStream
+			p.readAgain(known.Identity, isRewound)
 		}
 		return err
 	}
 
-	// A server forgets no epoch that it has followed. If the stream has such an earlier epoch, the stream was
-	// restored from a copy made before a recovery: it is rewound.
+	// The epoch is another one of the same registry. A server forgets no epoch that it has followed. If the stream
+	// has such an earlier epoch, it was restored from a copy made before a recovery: it is rewound.
 	joined := found
 	joined.Follows = stream.Follow(found.Epoch, stream.Identity{Follows: found.Follows}, known.Identity)
 	p.readAgain(joined, slices.Contains(known.Follows, found.Epoch))
@@ -77,63 +77,58 @@ func (p *Projector) acceptStream(ctx context.Context, info *jetstream.StreamInfo
 }
 
 // readAgain begins to read the stream from its beginning. The known states stay and are shown.
-func (p *Projector) readAgain(id stream.Identity, rewound bool) {
+func (p *Projector) readAgain(id stream.Identity, isRewound bool) {
 	level := slog.LevelWarn
-	if rewound {
+	if isRewound {
 		level = slog.LevelError // registry recover has to publish the lost states
 	}
 
 	p.log.Log(context.Background(), level, "reading the stream again from its beginning; the known states are shown",
-		"rewound", rewound, "epoch", id.Epoch, "knownEpoch", p.projection.meta.Epoch, "checkpoint", p.projection.meta.Sequence)
+		"rewound", isRewound, "epoch", id.Epoch, "knownEpoch", p.projection.meta.Epoch, "checkpoint", p.projection.meta.Sequence)
 
 	// The old sequences may name other messages now, so everything that was decided by a sequence is dropped.
-	p.projection.rewind(id, rewound)
+	p.projection.startRereading(id, isRewound)
 	p.saver.forgetSequences()
 	p.upkeep.forgetUpTo(math.MaxUint64)
 	p.saver.noteChange() // the meta record has changed
-	p.tracker.progress.LastSequence = 0
+	p.tracker.observed.LastSequence = 0
 	p.publishProgress()
 }
 
-// setTarget sets the end that this session is to reach, and publishes the state of the stream.
+// setTarget sets the ends that this session is to reach, and notes the state of the stream.
 func (p *Projector) setTarget(info *jetstream.StreamInfo, askedAt time.Time) {
 	last := info.State.LastSeq
-	p.deniedAt = time.Time{}
 	p.target = end{last, askedAt}
-	p.rereads = last
-	if p.phase == toFirstEnd {
-		// Sequences before the first message are not counted: nothing is read there. FirstSeq may be 0.
-		beforeFirst := info.State.FirstSeq - min(info.State.FirstSeq, 1)
-		p.from = max(p.projection.meta.Sequence, beforeFirst)
-	}
-
+	p.rereadUntil = last
+	p.deniedSince = time.Time{}
 	p.tracker.setProblem(frozenProblem, "")
-	now := &p.tracker.progress
-	now.Frozen = ""
-	now.Connected = true
-	now.LastSequence = last
-	now.PeersMissing = countMissingPeers(info)
-	if !p.phase.isServed() {
-		now.Total = last - min(last, p.from)
+	p.tracker.observed.Frozen = ""
+
+	// The sequences before the first message are not counted as work: nothing is read there. FirstSeq may be 0.
+	if p.phase == toFirstEnd {
+		beforeFirst := max(info.State.FirstSeq, 1) - 1
+		p.catchUpFrom = max(p.projection.meta.Sequence, beforeFirst)
 	}
-	p.publishProgress()
+	if !p.phase.isServed() {
+		p.tracker.observed.Total = max(last, p.catchUpFrom) - p.catchUpFrom
+	}
+	p.tracker.observeStream(info)
 }
 
-// reachEnds ends the catching up and the reading again once their ends are reached.
+// reachEnds ends the rereading and the catch-up once the checkpoint is at their ends.
 func (p *Projector) reachEnds(ctx context.Context) error {
-	// The stream was read again up to its end: it lacks the states that were not read.
-	if p.projection.reading && p.projection.meta.Sequence >= p.rereads {
-		lacking := p.projection.endReading()
+	checkpoint := p.projection.meta.Sequence
+
+	// The stream has been reread up to its end: the states that were not read are lacking in it.
+	if p.projection.isRereading && checkpoint >= p.rereadUntil {
+		lacking := p.projection.endRereading()
 		p.saver.pending.lacking = lacking
 		p.saver.noteChange()
-		p.log.Info("the stream has been read from its beginning", "checkpoint", p.projection.meta.Sequence, "unpublished", len(lacking))
-		p.publishProgress()
+		p.log.Info("the stream has been read from its beginning", "checkpoint", checkpoint, "unpublished", len(lacking))
 	}
 
-	// At the first end, ask for the stream's end once more. At this second end the model is complete. isReached is
-	// a function, since the target changes below.
-	isReached := func() bool { return p.projection.meta.Sequence >= p.target.sequence }
-	if p.phase == toFirstEnd && isReached() {
+	// At the first end, ask for the stream's end once more.
+	if p.phase == toFirstEnd && checkpoint >= p.target.sequence {
 		askedAt := time.Now()
 		info, err := p.source.Info(ctx)
 		if err != nil {
@@ -143,26 +138,26 @@ func (p *Projector) reachEnds(ctx context.Context) error {
 		p.target = end{info.State.LastSeq, askedAt}
 	}
 
-	if p.phase == toSecondEnd && isReached() && !p.projection.reading {
+	// At the second end, which may be the first one, the model is complete.
+	isAtEnd := checkpoint >= p.target.sequence
+	if p.phase == toSecondEnd && isAtEnd && !p.projection.isRereading {
 		p.projection.endBulk()
 		p.projection.update(func(m *snapshots.Meta) { m.Complete = true })
 		p.phase = caughtUp
 		p.saver.noteChange()
-		p.publishProgress()
 	}
 
 	// While the saved state is served, readers are answered all along: only the phase changes.
-	if p.phase == servingSaved && isReached() {
+	if p.phase == servingSaved && isAtEnd {
 		p.phase = caughtUp
 	}
 
 	// A model that has reached the end was complete when the end was asked for.
-	if p.phase == caughtUp && isReached() && !p.target.askedAt.IsZero() {
-		if p.target.askedAt.After(p.tracker.progress.AsOf) {
-			p.tracker.progress.AsOf = p.target.askedAt
+	if p.phase == caughtUp && isAtEnd {
+		if p.target.askedAt.After(p.tracker.observed.AsOf) {
+			p.tracker.observed.AsOf = p.target.askedAt
 		}
 		p.target = end{}
-		p.publishProgress()
 	}
 
 	p.projection.nameFeed()
@@ -172,9 +167,6 @@ func (p *Projector) reachEnds(ctx context.Context) error {
 // pollStream asks for the stream's end. Its error ends the session: the stream was replaced, the consumer
 // does not deliver the stream's messages, or the stream has lost subjects.
 func (p *Projector) pollStream(ctx context.Context) error {
-	// Count the subjects before the stream is asked, since it may grow meanwhile.
-	view := p.projection.model.View()
-	subjects := view.NumSubjects() - view.Lacking()
 	askedAt := time.Now()
 	info, err := p.source.Info(ctx)
 	if err != nil {
@@ -193,9 +185,11 @@ func (p *Projector) pollStream(ctx context.Context) error {
 		}
 	}
 
-	// A stream that has lost subjects, such as by a purge, is read again, once a minute at most.
-	hasLost := p.phase == caughtUp && !p.projection.reading && int(info.State.NumSubjects) < subjects
-	if hasLost && time.Since(p.lostAt) > lostSubjectsEvery {
+	// A stream that has lost subjects, such as by a purge, is reread.
+	view := p.projection.model.View()
+	subjects := view.NumSubjects() - view.Lacking()
+	hasLost := p.phase == caughtUp && !p.projection.isRereading && int(info.State.NumSubjects) < subjects
+	if hasLost && time.Since(p.lostAt) > rereadAfterLoss {
 		p.lostAt = time.Now()
 		p.readAgain(p.projection.meta.Identity, p.projection.meta.Rewound)
 		return errors.New("the stream has lost subjects")
@@ -206,21 +200,16 @@ func (p *Projector) pollStream(ctx context.Context) error {
 		p.target = end{last, askedAt}
 	}
 
-	// All is well: publish the state of the stream.
+	p.tracker.observeStream(info)
 	p.tracker.setProblem(fullProblem, describeFull(info))
-	now := &p.tracker.progress
-	now.Connected = true
-	now.LastSequence = max(last, now.Checkpoint)
-	now.PeersMissing = countMissingPeers(info)
 	if copies, isCounted := p.saver.copies.count(ctx); isCounted {
-		now.Rejected = copies
+		p.tracker.observed.Rejected = copies
 	}
-	p.publishProgress()
 	return nil
 }
 
-// checkDelivery finds out why the consumer delivers nothing. If no message is left after the checkpoint, the
-// checkpoint moves to last. If there is a message, checkDelivery fails once stuckAfter is over.
+// checkDelivery finds out why the consumer delivers nothing. If the stream has no message after the checkpoint, the
+// checkpoint moves to last. If there is a message, checkDelivery fails once the wait for it exceeds stuckAfter.
 func (p *Projector) checkDelivery(ctx context.Context, last uint64) error {
 	_, err := p.source.NextMessage(ctx, p.projection.meta.Sequence+1)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {

@@ -1,10 +1,13 @@
 package projector
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events/stream"
 )
@@ -17,7 +20,7 @@ const (
 
 // Progress is the state of a Projector at one moment.
 type Progress struct {
-	// Identity has the configured name, and the rest once it is known.
+	// Identity has the configured name of the stream. Its other fields are empty until they are known.
 	stream.Identity
 
 	// Checkpoint is the sequence that the model has reached. LastSequence is the stream's last
@@ -28,8 +31,8 @@ type Progress struct {
 	// if AsOf is unknown.
 	LagSeconds float64
 
-	// AsOf is the last moment at which the model is known to be complete, and never goes back: the
-	// time before the request that returned the stream's end. It is zero if unknown.
+	// AsOf is a moment at which the model was complete: the time just before the request for a stream's end
+	// that the model has reached since. AsOf never goes back, and is zero if unknown.
 	AsOf time.Time
 
 	// CaughtUp means that the model may be served. Once true it stays true.
@@ -41,34 +44,34 @@ type Progress struct {
 	// Frozen is why nothing is applied: FrozenMissing, FrozenForeign, or empty.
 	Frozen string
 
-	// Rewound means that the stream came back in an older state, and nobody has recovered it since.
-	// Reading means that it is being read again from its beginning, beside the model that is shown.
+	// Rewound means that the stream came back in an older state, and no operator has recovered it since.
+	// Reading means that the stream is being read again from its beginning, while the model is shown.
 	Rewound, Reading bool
 
 	// Unpublished counts the known states that the stream is not known to hold.
 	Unpublished int
 
-	// WaitingPurges counts the removals whose earlier messages this server is yet to purge.
+	// WaitingPurges counts the removals whose earlier messages this server has not purged yet.
 	WaitingPurges int
 
-	// PeersMissing counts the copies of the stream that it lacks or that are not current.
+	// PeersMissing counts the replicas of the stream that are missing or not current.
 	PeersMissing int
 
 	// Saved is the checkpoint in the store.
 	Saved uint64
 
-	// Done of Total sequences have been dealt with in the catch-up at start; both are 0 until the
-	// stream has answered.
+	// Total is the number of sequences to read in the catch-up at the start, and Done how many of them have been
+	// read. Both are 0 until the stream's end is known.
 	Done, Total uint64
 
 	// Numbers of messages since New.
 	Applied        uint64 // applied or rejected
-	Superseded     uint64 // lost against a greater revision
+	Superseded     uint64 // stale: a greater state was known
 	Unheeded       uint64 // removals that were rejected because a greater revision is shown
 	RestoredStates uint64 // published again, since other messages had displaced them
 	RejectedHere   uint64
 
-	// Rejected counts the copies in the stream of rejected events.
+	// Rejected is the number of messages in the stream of rejected events.
 	Rejected uint64
 
 	// LastError is a sentence about the most important problem, or empty.
@@ -77,59 +80,40 @@ type Progress struct {
 	unsaved string // why the store cannot be written
 }
 
-// problem is a source of LastError, in order of importance.
+// problem is a kind of problem that LastError can describe. The most important one comes first.
 type problem int
 
 const (
-	frozenProblem problem = iota
-	streamProblem         // it cannot be reached, or must not be followed
-	storeProblem
-	fullProblem // the stream takes in nothing
-	lackingProblem
-	purgesProblem
-	problems // their number
+	frozenProblem  problem = iota
+	streamProblem          // the stream cannot be reached, or must not be followed
+	storeProblem           // the store cannot be written
+	fullProblem            // the stream has no room for another message
+	lackingProblem         // the stream lacks known states
+	purgesProblem          // messages before removals are not purged
+	numProblems
 )
 
-// tracker holds the Progress. Run's goroutine changes it, and any goroutine calls current.
+// tracker holds the published Progress, and what the other parts of a Projector do not hold. Run's goroutine changes
+// it, and any goroutine calls current.
 type tracker struct {
 	began     time.Time
-	progress  Progress
-	sentences [problems]string
+	observed  Progress            // has only the counters, and what the broker has said about the stream
+	sentences [numProblems]string // "" where there is no problem
 	published atomic.Pointer[Progress]
 }
 
 // setProblem sets the sentence about a problem, "" if there is no problem, and reports whether the sentence is new.
-func (t *tracker) setProblem(source problem, sentence string) (isNew bool) {
-	if t.sentences[source] == sentence {
-		return false
-	}
-	t.sentences[source] = sentence
-	t.publish()
-	return true
+func (t *tracker) setProblem(kind problem, sentence string) (isNew bool) {
+	isNew = t.sentences[kind] != sentence
+	t.sentences[kind] = sentence
+	return isNew
 }
 
-func (t *tracker) publish() {
-	p := t.progress
-	p.unsaved = t.sentences[storeProblem]
-	p.Lag = p.LastSequence - min(p.Checkpoint, p.LastSequence)
-	p.LastError = t.lastError()
-	t.published.Store(&p)
-}
-
-func (t *tracker) lastError() string {
-	for _, sentence := range t.sentences {
-		if sentence != "" {
-			return sentence
-		}
-	}
-
-	if t.progress.CaughtUp {
-		return ""
-	}
-	if !t.progress.Connected {
-		return "Waiting for the broker."
-	}
-	return "Catching up with the stream."
+// observeStream notes what the broker has just said about the stream.
+func (t *tracker) observeStream(info *jetstream.StreamInfo) {
+	t.observed.Connected = true
+	t.observed.LastSequence = info.State.LastSeq
+	t.observed.PeersMissing = countMissingPeers(info)
 }
 
 // current returns the published progress, at the cost of an atomic load and a copy.
@@ -145,50 +129,70 @@ func (t *tracker) current() Progress {
 	return p
 }
 
-// publishProgress publishes the progress, with the position and the model's numbers.
+// publishProgress publishes a Progress of everything that has changed since the last call. Run's loops call it in
+// each turn.
 func (p *Projector) publishProgress() {
+	now := p.tracker.observed // a copy
 	meta := p.projection.meta
-	isReading := p.projection.reading
-	lacking := p.projection.model.View().Lacking()
-	if isReading { // the rest of the stream may still have them
-		lacking = 0
-	}
 
-	sentence := ""
-	if p.phase.isServed() && !isReading && meta.Rewound {
-		sentence = "The stream came back in an older state; registry recover publishes what it has lost."
-	} else if p.phase.isServed() && lacking > 0 {
-		sentence = "The stream lacks states that this server knows; registry recover publishes them."
-	}
-
-	p.tracker.setProblem(lackingProblem, sentence)
-	now := &p.tracker.progress
 	now.Identity = meta.Identity
 	now.Stream = p.cfg.Stream
 	now.Checkpoint = meta.Sequence
-	now.LastSequence = max(now.LastSequence, meta.Sequence)
+	now.LastSequence = max(now.LastSequence, now.Checkpoint)
+	now.Lag = now.LastSequence - now.Checkpoint
 	now.Saved = p.saver.sequence
-	now.CaughtUp = p.phase.isServed()
-	now.Rewound = meta.Rewound
-	now.Reading = isReading
-	now.Unpublished = lacking
 	now.WaitingPurges = len(p.upkeep.purges)
+	now.Rewound = meta.Rewound
+	now.Reading = p.projection.isRereading
+	if !now.Reading { // else the rest of the stream may still have the lacking states
+		now.Unpublished = p.projection.model.View().Lacking()
+	}
+
+	now.CaughtUp = p.phase.isServed()
 	now.Done = now.Total
 	if !now.CaughtUp {
-		sinceStart := meta.Sequence - min(meta.Sequence, p.from) // the catch-up began at p.from
-		now.Done = min(now.Total, sinceStart)
+		now.Done = min(now.Total, max(now.Checkpoint, p.catchUpFrom)-p.catchUpFrom)
 	}
-	p.tracker.publish()
+
+	p.tracker.setProblem(lackingProblem, describeLacking(&now))
+	now.unsaved = p.tracker.sentences[storeProblem]
+	now.LastError = p.tracker.chooseError(&now)
+	p.tracker.published.Store(&now)
+}
+
+// describeLacking returns a sentence if the stream lacks states that are shown, or "".
+func describeLacking(now *Progress) string {
+	if !now.CaughtUp || now.Reading {
+		return ""
+	}
+	if now.Rewound {
+		return "The stream came back in an older state; registry recover publishes what it has lost."
+	}
+	if now.Unpublished > 0 {
+		return "The stream lacks states that this server knows; registry recover publishes them."
+	}
+	return ""
+}
+
+// chooseError returns the sentence about the most important problem or, without one, about the catch-up.
+func (t *tracker) chooseError(now *Progress) string {
+	sentence := cmp.Or(t.sentences[:]...)
+	if sentence != "" || now.CaughtUp {
+		return sentence
+	}
+	if !now.Connected {
+		return "Waiting for the broker."
+	}
+	return "Catching up with the stream."
 }
 
 // reportFailure tells the operator why a session has ended.
 func (p *Projector) reportFailure(err error) {
-	frozen, isFrozen := errors.AsType[*frozenError](err)
 	isConnected := p.cfg.JetStream.Conn().IsConnected()
+	frozen, isFrozen := errors.AsType[*frozenError](err)
 	if !isFrozen {
-		p.deniedAt = time.Time{} // the stream may be there
-		p.tracker.progress.Connected = isConnected
-		p.publishProgress()
+		p.deniedSince = time.Time{} // the stream may be there
+		p.tracker.observed.Connected = isConnected
 		isNew := p.tracker.setProblem(streamProblem, fmt.Sprintf("The stream is not being followed: %v.", err))
 		if isNew {
 			p.log.Warn("the stream is not being followed; trying again", "error", err, "checkpoint", p.projection.meta.Sequence)
@@ -198,22 +202,20 @@ func (p *Projector) reportFailure(err error) {
 
 	// A broker that is starting may say once that it has no stream: freeze only if all sessions of the last
 	// retryEvery have ended like this one.
-	if p.deniedAt.IsZero() {
-		p.deniedAt = time.Now()
+	if p.deniedSince.IsZero() {
+		p.deniedSince = time.Now()
 	}
-	if time.Since(p.deniedAt) < p.cfg.pace.retryEvery {
+	if time.Since(p.deniedSince) < p.cfg.pace.retryEvery {
 		return
 	}
 
+	p.tracker.observed.Frozen = frozen.why
+	p.tracker.observed.Connected = isConnected
 	p.tracker.setProblem(streamProblem, "")
 	isNew := p.tracker.setProblem(frozenProblem, frozen.sentence)
 	if isNew {
 		p.log.Error("frozen: nothing is applied, and the last state is served", "reason", frozen.sentence, "checkpoint", p.projection.meta.Sequence)
 	}
-
-	p.tracker.progress.Frozen = frozen.why
-	p.tracker.progress.Connected = isConnected
-	p.publishProgress()
 	p.serveSaved()
 }
 
@@ -225,5 +227,4 @@ func (p *Projector) serveSaved() {
 	p.log.Warn("serving the saved state, since the stream is not being followed", "checkpoint", p.projection.meta.Sequence)
 	p.phase = servingSaved
 	p.projection.nameFeed()
-	p.publishProgress()
 }

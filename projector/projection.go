@@ -10,27 +10,27 @@ import (
 	"example.org/registry/snapshots"
 )
 
-// maxMarks is the number of last messages that are kept to recognize the stream.
+// maxMarks is how many of the last messages the meta record keeps, to recognize the stream by them.
 const maxMarks = 16
 
-// projection is the read model with its position in the stream. Model and position change together, while mu
-// is held. Run's goroutine alone changes the two, so it reads both without mu.
+// projection is the read model, and meta its position in the stream. Both change together, while mu is held. Only
+// Run's goroutine changes them, so it reads them without mu.
 type projection struct {
 	mu    sync.Mutex
 	model *readmodel.Model
 	meta  snapshots.Meta
 
-	reading bool // the stream is read again from its beginning; states are lacking until they are read
-	bulk    bool // the model publishes nothing until endBulk
+	isRereading bool // the stream is being read again from its beginning; a state is lacking until it is read
+	isBulk      bool // the model publishes nothing until endBulk
 }
 
-// isEmpty reports whether nothing is known, so that any stream is as good as another.
+// isEmpty reports whether nothing is known: there is no state, and nothing was read.
 func (p *projection) isEmpty() bool {
 	return p.meta.Sequence == 0 && p.model.View().NumSubjects() == 0
 }
 
-// apply applies messages, whose content is in items, and moves the checkpoint to upTo. It returns the
-// records that lost against known states, by their sequence.
+// apply applies messages, whose content is in items, and moves the checkpoint to upTo. It returns the losses of
+// records against known states, by the record's sequence.
 func (p *projection) apply(messages []stream.Message, items []decoded, upTo uint64) map[uint64]readmodel.Loss {
 	records := make([]readmodel.Record, 0, len(items))
 	for _, item := range items {
@@ -57,22 +57,22 @@ func (p *projection) apply(messages []stream.Message, items []decoded, upTo uint
 	return losses
 }
 
-// rewind goes back to the stream's beginning. Known states stay, and are lacking in the stream until they
-// are read again.
-func (p *projection) rewind(id stream.Identity, rewound bool) {
+// startRereading moves the checkpoint to the stream's beginning. The known states stay, and count as lacking in the
+// stream until they are read again.
+func (p *projection) startRereading(id stream.Identity, isRewound bool) {
 	p.endBulk()
-	p.reading = true
+	p.isRereading = true
 
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.model.Rewind(0)
-	p.meta = snapshots.Meta{Identity: id, Complete: p.meta.Complete, Rewound: rewound}
+	p.meta = snapshots.Meta{Identity: id, Complete: p.meta.Complete, Rewound: isRewound}
 }
 
-// endReading ends the reading from the beginning, and returns the states that the stream lacks.
-func (p *projection) endReading() []events.Subject {
+// endRereading returns the subjects whose states the stream lacks: they were not read again.
+func (p *projection) endRereading() []events.Subject {
 	p.endBulk()
-	p.reading = false
+	p.isRereading = false
 	return p.model.Lacking()
 }
 
@@ -86,7 +86,7 @@ func (p *projection) update(change func(m *snapshots.Meta)) {
 func (p *projection) metaToSave() snapshots.Meta {
 	m := p.meta
 	m.Digest = p.model.Digest().String()
-	if p.reading { // after a crash now, the next process must read the stream from its beginning
+	if p.isRereading { // after a crash now, the next process must begin the rereading anew
 		m.Sequence = 0
 		m.Marks = nil
 		m.Erased = 0
@@ -94,15 +94,15 @@ func (p *projection) metaToSave() snapshots.Meta {
 	return m
 }
 
-// nameFeed names the model's feed after the epoch, and takes the name away while the model has states that
-// the stream lacks.
+// nameFeed names the model's feed of changes after the epoch. While the model has states that the stream lacks, there
+// is no feed, and its name is empty.
 func (p *projection) nameFeed() {
-	if p.bulk {
+	if p.isBulk {
 		return
 	}
 
 	name := p.meta.Epoch
-	if p.reading || p.meta.Rewound || p.model.View().Lacking() > 0 {
+	if p.isRereading || p.meta.Rewound || p.model.View().Lacking() > 0 {
 		name = ""
 	}
 
@@ -111,16 +111,15 @@ func (p *projection) nameFeed() {
 	p.model.NameFeed(name)
 }
 
-// beginBulk makes the model publish nothing until endBulk, if many messages are pending: clients see the model
-// only once these messages are applied.
+// beginBulk makes the model publish no view until endBulk, if many messages are pending.
 func (p *projection) beginBulk(pending uint64) {
-	// Many messages are more than one batch, and more than a tenth of the entries.
+	// Many means more than one batch, and more than a tenth of the entries.
 	numEntries := p.model.View().Total()
 	areMany := pending > max(maxBatch, uint64(numEntries/10))
-	if p.bulk || !areMany {
+	if p.isBulk || !areMany {
 		return
 	}
-	p.bulk = true
+	p.isBulk = true
 
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,10 +127,10 @@ func (p *projection) beginBulk(pending uint64) {
 }
 
 func (p *projection) endBulk() {
-	if !p.bulk {
+	if !p.isBulk {
 		return
 	}
-	p.bulk = false
+	p.isBulk = false
 
 	p.mu.Lock()
 	defer p.mu.Unlock()

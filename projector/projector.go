@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -26,14 +27,14 @@ type Projector struct {
 	tracker    tracker
 	ended      chan struct{} // closed when Run returns
 
-	phase   phase
-	target  end    // the next end to reach
-	from    uint64 // checkpoint at which the catch-up began
-	rereads uint64 // sequence at which the reading from the beginning ends
+	phase       phase
+	target      end    // the next end to reach
+	catchUpFrom uint64 // the checkpoint at which the catch-up began
+	rereadUntil uint64 // the sequence at which a rereading ends
 
-	deniedAt time.Time // since when all sessions have ended for lack of a stream to go on with; zero if the last has not
-	movedAt  time.Time // when the checkpoint moved last
-	lostAt   time.Time // when the stream was last read again because of lost subjects
+	deniedSince time.Time // since when every session has ended with a frozenError; zero if the last one has not
+	movedAt     time.Time // when the checkpoint last moved
+	lostAt      time.Time // when the stream was last reread because it had lost subjects
 }
 
 // New makes a Projector.
@@ -48,15 +49,14 @@ func New(cfg Config) *Projector {
 	p.tracker.began = time.Now()
 	p.saver = newSaver(cfg, &p.tracker)
 	p.upkeep = newUpkeep(cfg, &p.tracker)
-	// Known states without a checkpoint mean that the last process ended while it read the stream again.
-	p.projection.reading = cfg.Meta.Sequence == 0 && !p.projection.isEmpty()
 
-	// The saved state was complete when the broker stored its last message. The broker's clock may be ahead.
+	// Known states without a checkpoint mean that the last process ended while it reread the stream.
+	p.projection.isRereading = cfg.Meta.Sequence == 0 && !p.projection.isEmpty()
+
+	// The saved state was complete when the broker stored its last message. The broker's clock may be ahead of ours.
 	if marks := cfg.Meta.Marks; cfg.Meta.Complete && len(marks) > 0 {
-		p.tracker.progress.AsOf = marks[len(marks)-1].Time
-		if p.tracker.progress.AsOf.After(p.tracker.began) {
-			p.tracker.progress.AsOf = p.tracker.began
-		}
+		storedAt := marks[len(marks)-1].Time
+		p.tracker.observed.AsOf = slices.MinFunc([]time.Time{storedAt, p.tracker.began}, time.Time.Compare)
 	}
 	p.publishProgress()
 	return p
@@ -67,10 +67,12 @@ const firstWait = 50 * time.Millisecond
 
 var errRejectionsWait = errors.New("rejected events are waiting to be copied")
 
-// Run follows the stream until ctx ends, and saves every event that it has applied. Before the model has
-// caught up, a stream that must not be followed ends Run with an error.
+// Run follows the stream until ctx ends, and saves every event that it has applied. Before the model is served, a
+// stream that must not be followed ends Run with an error.
 func (p *Projector) Run(ctx context.Context) error {
 	defer close(p.ended)
+	defer p.publishProgress() // the last one, before ended is closed
+
 	wait := firstWait
 	for {
 		before := p.projection.meta.Sequence
@@ -85,9 +87,10 @@ func (p *Projector) Run(ctx context.Context) error {
 			return fatal.error
 		}
 		p.reportFailure(err)
+		p.publishProgress()
 
-		// After a session that has read something, the next session begins at once: it may only have to read one
-		// message that no consumer delivers.
+		// After a session that has read something, the next one begins at once. Perhaps one message was in the way that
+		// no consumer delivers: the next session reads it by a request.
 		if p.projection.meta.Sequence > before {
 			wait = firstWait
 			continue
@@ -97,14 +100,14 @@ func (p *Projector) Run(ctx context.Context) error {
 	}
 }
 
-// followStream is one session: it reads the stream with one consumer until a problem occurs, and returns
-// the problem.
+// followStream runs one session: it reads the stream with one consumer until a problem occurs, and returns the
+// problem.
 func (p *Projector) followStream(ctx context.Context) error {
 	if p.saver.isFull() {
 		return errRejectionsWait
 	}
 
-	// Find the stream, and decide from where it is read.
+	// Find the stream, decide from where it is read, and up to which end.
 	askedAt := time.Now()
 	info, err := p.source.find(ctx, p.projection.isEmpty())
 	if err != nil {
@@ -113,22 +116,21 @@ func (p *Projector) followStream(ctx context.Context) error {
 	if err := p.acceptStream(ctx, info); err != nil {
 		return err
 	}
-
 	p.setTarget(info, askedAt)
 
 	// Read the first message by a request of its own: a request returns a message with any headers, while the
 	// consumer's client library takes some headers for the broker's own and drops the message.
 	first, err := p.source.NextMessage(ctx, p.projection.meta.Sequence+1)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		p.apply(nil, info.State.LastSeq) // every message after the checkpoint has been erased
-	} else if err != nil {
-		return err
-	} else {
+	if err == nil {
 		p.apply([]stream.Message{first}, first.Sequence)
+	} else if errors.Is(err, jetstream.ErrMsgNotFound) {
+		p.apply(nil, info.State.LastSeq) // the stream has no message after the checkpoint, so move the checkpoint to its end
+	} else {
+		return err
 	}
 
-	// Create the consumer, then check the stream again before the first message is applied: from
-	// here on, replacing the stream also removes the consumer.
+	// Create the consumer, then check the stream again before the consumer's first message is applied: replacing
+	// the stream from here on also removes the consumer.
 	consumer, err := p.source.consume(ctx, p.projection.meta.Sequence+1)
 	if err != nil {
 		return err
@@ -146,7 +148,7 @@ func (p *Projector) followStream(ctx context.Context) error {
 	return p.readDeliveries(ctx, consumer)
 }
 
-// readDeliveries applies the deliveries, saves, and looks after the stream, until a problem occurs.
+// readDeliveries applies the consumer's messages, saves, and looks after the stream, until a problem occurs.
 func (p *Projector) readDeliveries(ctx context.Context, consumer *consumer) error {
 	p.movedAt = time.Now()
 	poll := time.NewTicker(p.cfg.pace.pollEvery)
@@ -158,6 +160,7 @@ func (p *Projector) readDeliveries(ctx context.Context, consumer *consumer) erro
 			return err
 		}
 		p.saver.startIfDue(&p.projection)
+		p.publishProgress()
 
 		select {
 		case first := <-consumer.messages:
@@ -166,9 +169,8 @@ func (p *Projector) readDeliveries(ctx context.Context, consumer *consumer) erro
 			}
 		case err := <-p.saver.results:
 			p.saver.finish(err)
-			p.publishProgress()
 			p.runUpkeep(ctx)
-		case <-save.C: // also lets startIfDue look again
+		case <-save.C: // the next turn saves if a commit is due
 			p.runUpkeep(ctx)
 		case <-poll.C:
 			if err := p.pollStream(ctx); err != nil {
@@ -182,8 +184,8 @@ func (p *Projector) readDeliveries(ctx context.Context, consumer *consumer) erro
 	}
 }
 
-// applyBatch applies the results of consumer.take: first the batch, which is complete up to its last message,
-// and then takeErr, which ends the session. Too many waiting rejections end the session, too.
+// applyBatch takes both results of consumer.take. It applies the batch, which has every message up to its last
+// one, and returns takeErr. If too many rejected events wait to be copied, it returns errRejectionsWait.
 func (p *Projector) applyBatch(batch []stream.Message, takeErr error) error {
 	if len(batch) > 0 {
 		p.apply(batch, batch[len(batch)-1].Sequence)
@@ -203,8 +205,8 @@ func (p *Projector) apply(messages []stream.Message, upTo uint64) {
 	items := decodeAll(messages, p.log)
 	losses := p.projection.apply(messages, items, upTo)
 
-	// A message that has set the latest state is saved. Any other message may be the last of its subject: then it
-	// hides the latest state from other readers of the stream, until upkeep publishes that state again.
+	// A message that has set the latest state is saved. Any other message may have displaced the latest state of its
+	// subject in the stream: upkeep then publishes that state again.
 	for i := range messages {
 		m := &messages[i]
 		item := &items[i]
@@ -215,32 +217,32 @@ func (p *Projector) apply(messages []stream.Message, upTo uint64) {
 			continue
 		}
 		p.upkeep.addDisplaced(m)
-		p.countLoser(m, item, loss)
+		p.rejectOrCount(m, item, loss)
 	}
 
-	p.tracker.progress.Applied += uint64(len(messages))
+	p.tracker.observed.Applied += uint64(len(messages))
 	p.movedAt = time.Now()
 	p.saver.noteChange()
-	p.publishProgress()
 }
 
-// countLoser counts a message that has set no state, and rejects the message if the backend has made a mistake.
-func (p *Projector) countLoser(m *stream.Message, item *decoded, loss readmodel.Loss) {
-	// While the stream is read again, a message that loses is no mistake: the backend has published a greater state since.
-	isMistake := !p.projection.reading && (loss.Conflict || loss.Unheeded)
+// rejectOrCount rejects an invalid or mistaken event, and only counts an event that is stale. loss is about a valid
+// event.
+func (p *Projector) rejectOrCount(m *stream.Message, item *decoded, loss readmodel.Loss) {
+	// In a rereading, the model knows states from later in the stream, so a message that loses is no mistake.
+	isMistake := (loss.Conflict || loss.Unheeded) && !p.projection.isRereading
 	if item.err == nil && !isMistake {
-		p.tracker.progress.Superseded++
+		p.tracker.observed.Superseded++
 		return
 	}
 
 	// A server that starts from nothing does not count old unheeded removals: another server has counted them.
 	isFirstReplay := !p.phase.isServed() && p.cfg.Meta.Sequence == 0
 	if loss.Unheeded && !isFirstReplay {
-		p.tracker.progress.Unheeded++
+		p.tracker.observed.Unheeded++
 	}
 
 	reason, plain := rejectReasons(item.err, loss)
-	p.tracker.progress.RejectedHere++
+	p.tracker.observed.RejectedHere++
 	if !p.cfg.ReadOnly {
 		p.log.Warn("event rejected", "seq", m.Sequence, "subject", events.MaskSubject(m.Subject, m.Data), "reason", plain)
 		p.saver.pending.addRejected(rejection{*m, reason})
@@ -249,25 +251,23 @@ func (p *Projector) countLoser(m *stream.Message, item *decoded, loss readmodel.
 
 // runUpkeep does some of the work in the stream that follows from saved messages.
 func (p *Projector) runUpkeep(ctx context.Context) {
-	if p.phase != caughtUp || p.projection.reading {
+	if p.phase != caughtUp || p.projection.isRereading {
 		return
 	}
 
 	meta := p.projection.meta
 	saved := p.saver.sequence
 	mayRestore := !meta.Rewound
-	p.tracker.progress.RestoredStates += p.upkeep.run(ctx, saved, meta.Erased, mayRestore)
+	p.tracker.observed.RestoredStates += p.upkeep.run(ctx, saved, meta.Erased, mayRestore)
 
-	// At the next start, the removals up to Erased are not looked at again.
+	// The next process does not look again at removals up to Erased.
 	if saved > meta.Erased && p.upkeep.hasPurged(saved) {
 		p.projection.update(func(m *snapshots.Meta) { m.Erased = saved })
 	}
-
-	p.publishProgress()
 }
 
-// saveWhileWaiting waits before the next session. Meanwhile it goes on saving and, once StartupTimeout is over,
-// lets readers have the saved state.
+// saveWhileWaiting waits before the next session. Meanwhile it saves and, once StartupTimeout is over, lets readers
+// have the saved state.
 func (p *Projector) saveWhileWaiting(ctx context.Context, wait time.Duration) {
 	over := time.After(wait)
 	save := time.NewTicker(p.cfg.pace.saveEvery)
@@ -277,11 +277,11 @@ func (p *Projector) saveWhileWaiting(ctx context.Context, wait time.Duration) {
 			p.serveSaved()
 		}
 		p.saver.startIfDue(&p.projection)
+		p.publishProgress()
 
 		select {
 		case err := <-p.saver.results:
 			p.saver.finish(err)
-			p.publishProgress()
 		case <-save.C:
 		case <-over:
 			return
