@@ -23,17 +23,11 @@ func openAPI(baseURL string) []byte {
 	return []byte(strings.Replace(openAPIFile, "url: /\n", "url: "+strconv.Quote(baseURL)+"\n", 1))
 }
 
-// serveDocument returns a handler for a body that never changes: a document or, without a media type, a page that search
-// engines may show.
+// serveDocument returns a handler for a body that never changes.
 func serveDocument(media, cacheControl string, body []byte) handler {
 	tag := hashTag(body)
 	return func(x *exchange) error {
 		x.media = media
-		if media == "" {
-			x.page = indexedPage
-		}
-
-		// A client that has the document gets a 304. Others get the kept body, if there is one.
 		if sent, err := x.sendKnown(policy{control: cacheControl}, tag); sent || err != nil {
 			return err
 		}
@@ -41,8 +35,7 @@ func serveDocument(media, cacheControl string, body []byte) handler {
 	}
 }
 
-// serveProofs redirects GET /proofs/{id} to the page of these proofs, below base. The id is checked, so that it cannot lead
-// anywhere else.
+// serveProofs redirects GET /proofs/{id} to base/{id}. The id is checked, so that it cannot lead anywhere else.
 func serveProofs(base string) handler {
 	return func(x *exchange) error {
 		id := x.c.Param("id")
@@ -57,7 +50,7 @@ func serveProofs(base string) handler {
 	}
 }
 
-// securityTxtValid is how long security.txt claims to be valid, counted from the request. RFC 9116 wants less than a year.
+// securityTxtValid is how long a security.txt stays valid after it was requested. RFC 9116 wants less than a year.
 const securityTxtValid = 180 * 24 * time.Hour
 
 // serveSecurityText serves GET /.well-known/security.txt (RFC 9116).

@@ -28,11 +28,11 @@ type exchange struct {
 	api   *Public
 	c     *gin.Context
 	began time.Time
-	took  prometheus.Observer // of the time until the answer is made
+	took  prometheus.Observer // gets the time that making the answer took
 
 	gzip   bool // the body may be compressed, and the client accepts that
 	keep   bool // send keeps the body, for the next request with the same address and tag
-	memory int  // bytes that the answer has taken
+	memory int  // bytes that the answer holds of the budget (holdMemory)
 }
 
 // serve returns h as a handler of a route for gin. To a client that is over its limit, it sends 429 without calling h.
@@ -40,7 +40,7 @@ func (p *Public) serve(route string, limit *rateLimit, h handler) gin.HandlerFun
 	took := p.metrics.seconds.WithLabelValues(route)
 	return func(c *gin.Context) {
 		x := &exchange{api: p, c: c, began: time.Now(), took: took}
-		defer func() { _ = x.holdMemory(0) }() // to give memory back cannot fail
+		defer func() { _ = x.holdMemory(0) }() // giving memory back cannot fail
 
 		err := limit.allow(c)
 		if err == nil {
@@ -55,51 +55,47 @@ func (p *Public) serve(route string, limit *rateLimit, h handler) gin.HandlerFun
 // query returns the query string as sent.
 func (x *exchange) query() string { return x.c.Request.URL.RawQuery }
 
-// sendKnown sets how the answer is cached, and its tag. If it can, it then answers without a query: by a 304 to a client that
-// has the content of this tag, else by the kept body. It reports whether it has answered; if not, send will keep the body.
+// sendKnown sets the cache policy and the tag of the answer, and answers if no query is needed: with 304 if the client has the
+// content of this tag, else with the kept body of this tag. It reports whether it has answered; if not, send will keep the body.
 func (x *exchange) sendKnown(cache policy, tag string) (sent bool, err error) {
 	x.setContent(cache, tag)
 	x.keep = true
 
-	// A kept body is right as long as its tag names the content.
 	kept, isKept := x.api.bodies.GetIfPresent(x.bodyKey())
-	isKept = isKept && kept.tag == tag
+	isKept = isKept && kept.tag == tag // a kept body with another tag is outdated
+	has, hasZipped := x.clientHas()
 
-	// The ETag of a 304 says, as in the 200, whether the body is compressed. Without a kept body that is not known yet,
-	// so the 304 repeats what the client's own tag says.
-	if has, hasZipped := x.clientHas(); has {
-		x.zipped = hasZipped && x.gzip
-		if isKept {
-			x.zipped = kept.zipped
-		}
+	// The ETag says whether the body is compressed, even in a 304. If no body is kept, the 304 repeats the client's ETag.
+	x.zipped = hasZipped && x.gzip
+	if isKept {
+		x.zipped = kept.zipped
+	}
+
+	if has {
 		x.writeAnswer(http.StatusNotModified, nil)
 		return true, nil
 	}
-
 	if !isKept {
 		return false, nil
 	}
-
 	if err := x.holdMemory(len(kept.body)); err != nil {
 		return false, err
 	}
-
-	x.zipped = kept.zipped
 	x.writeAnswer(http.StatusOK, kept.body)
 	return true, nil
 }
 
-// setContent sets how the answer is cached, its tag, and whether its body may be compressed. The tag may be empty; then the
-// body is not compressed.
+// setContent sets the cache policy and the tag of the answer, and whether its body may be compressed. A body without a tag is
+// not compressed.
 func (x *exchange) setContent(cache policy, tag string) {
 	x.cache = cache
 	x.tag = tag
 	x.gzip = tag != "" && !cache.asIs && acceptsGzip(x.c.Request.Header["Accept-Encoding"])
 }
 
-// clientHas reports whether the client has the body, because If-None-Match is * or names its tag; zipped reports whether it
-// names the tag of the compressed body. It is enough to look for the quoted tag anywhere in the header: no tag contains quotes,
-// and RFC 9110, 13.1.2, ignores the W/ before a weak tag.
+// clientHas reports whether If-None-Match is * or names the answer's tag; zipped reports whether it names the tag of the
+// compressed body. It is enough to look for the quoted tag anywhere in the header: no tag contains quotes, and RFC 9110,
+// 13.1.2, ignores the W/ before a weak tag.
 func (x *exchange) clientHas() (has, zipped bool) {
 	tags := strings.Join(x.c.Request.Header["If-None-Match"], ",")
 	if tags == "" || x.tag == "" {
@@ -112,24 +108,25 @@ func (x *exchange) clientHas() (has, zipped bool) {
 	return has, zipped
 }
 
-// search runs a query. A costly query, which takes milliseconds, first waits for its turn. net/http ends the request's context
-// when the client closes its side of the connection; since such a client may still wait for the answer, the query goes on.
-func (x *exchange) search(costly bool, query func(ctx context.Context) error) error {
+// search returns the result of a query. If the query searches texts, which takes milliseconds, it first waits for a turn.
+func search[T any](x *exchange, searchesTexts bool, query func(ctx context.Context) (T, error)) (found T, err error) {
+	// net/http cancels the request's context when the client closes its side of the connection, but such a client may still
+	// read the answer.
 	ctx := context.WithoutCancel(x.c.Request.Context())
-	if costly {
+	if searchesTexts {
 		if err := x.api.searches.take(ctx); err != nil {
-			return err
+			return found, err
 		}
 		defer x.api.searches.leave()
 	}
 	return query(ctx)
 }
 
-// sizeOfEnvelope is room for what a body has besides its entries, in bytes.
+// sizeOfEnvelope is more bytes than a body takes besides its entries.
 const sizeOfEnvelope = 256
 
-// makeBody returns an empty body with room for entries of size bytes. It takes the memory from the budget first, which bounds
-// what large answers and clients that do not read may hold together. Its error is errBusy.
+// makeBody returns an empty body with room for entries of size bytes. It first takes the memory from the budget, which bounds
+// the memory of all large answers and of all clients that read slowly. Its error is errBusy.
 func (x *exchange) makeBody(size int) ([]byte, error) {
 	size += sizeOfEnvelope
 	if err := x.holdMemory(size); err != nil {
@@ -160,13 +157,13 @@ func (x *exchange) send(body []byte) error {
 		}
 	}
 
-	// The body may have become smaller, or larger than was foreseen.
+	// The body may be smaller or larger than makeBody assumed.
 	if err := x.holdMemory(len(body)); err != nil {
 		return err
 	}
 
-	if x.keep && len(body) <= maxKept {
-		// Path and query are parts of the request's first line and would keep all of it in memory: the cache gets copies.
+	if x.keep && len(body) <= maxKeptBody {
+		// Path and query are substrings of the request's first line and would retain all of it, so the key gets copies.
 		key := x.bodyKey()
 		key.path = strings.Clone(key.path)
 		key.query = strings.Clone(key.query)
@@ -181,8 +178,8 @@ func (x *exchange) send(body []byte) error {
 	return nil
 }
 
-// sendHashed is send for a body that no tag of the view names, since the body depends on more than the view. The hash of
-// the body becomes its tag.
+// sendHashed sends a body that depends on more than the view, so that no tag of the view can name it. The hash of the body
+// becomes its tag.
 func (x *exchange) sendHashed(cache policy, body []byte) error {
 	x.setContent(cache, hashTag(body))
 	return x.send(body)
@@ -211,15 +208,14 @@ func (x *exchange) fail(err error) {
 	}
 
 	// A failure has no tag and is not cached, whatever the handler has set for a success.
+	failed := head{waits: x.waits}
 	asPage := x.api.failsAsPage(x.c.Request.URL.Path, f.status)
-	x.head = head{waits: x.waits, view: x.view, asOf: x.asOf}
-
-	// The 404 of an unknown donation names the state that lacks the donation. The other 404s that are no pages have loaded no
-	// view.
-	mayNameState := f.status == http.StatusNotFound && !asPage
-	if !mayNameState {
-		x.view = nil
+	if f.status == http.StatusNotFound && !asPage {
+		// An unknown donation: the headers name the state that lacks it. The API's other 404s have loaded no view.
+		failed.view = x.view
+		failed.asOf = x.asOf
 	}
+	x.head = failed
 
 	if f.retryAfter != "" {
 		x.c.Header("Retry-After", f.retryAfter)
@@ -233,8 +229,7 @@ func (x *exchange) fail(err error) {
 	x.writeAnswer(f.status, []byte(`{"error":"`+f.text+`"}`))
 }
 
-// logFailure logs a failure of the request. The log gets the pattern of the path only, since paths and queries contain
-// ids of people.
+// logFailure logs a failure of the request. Paths and queries contain ids of people, so the log gets only the route's pattern.
 func (x *exchange) logFailure(text string) {
 	x.api.logger.ErrorContext(x.c.Request.Context(), "request failed", "route", routeOf(x.c), "error", text)
 }
@@ -267,13 +262,12 @@ func (x *exchange) writeAnswer(status int, body []byte) {
 // bodyKey names a kept body. Another spelling of the same query is another key.
 type bodyKey struct {
 	path, query string
-	gzip        bool // the client accepts it
+	gzip        bool // as in exchange: a client that accepts gzip gets another body
 }
 
 func (x *exchange) bodyKey() bodyKey { return bodyKey{x.c.Request.URL.Path, x.query(), x.gzip} }
 
-// keptBody is a body that was sent. It never has to be invalidated, since it is sent again only while the content still has
-// the same tag.
+// keptBody is a body that was sent. It is sent again only while the content has the same tag, so nothing has to invalidate it.
 type keptBody struct {
 	tag    string
 	body   []byte
@@ -281,16 +275,16 @@ type keptBody struct {
 }
 
 const (
-	maxKept     = 256 << 10 // bytes of a body that is kept
-	keptBodies  = 64 << 20  // bytes of all kept bodies
-	keptBesides = 256       // bytes that a kept body takes besides its path, query and body, roughly
+	maxKeptBody   = 256 << 10 // bytes of one kept body
+	maxKeptBodies = 64 << 20  // bytes of all kept bodies
+	keptOverhead  = 256       // bytes that the cache needs for a kept body besides its path, query and body, roughly
 )
 
 func newKeptBodies() *otter.Cache[bodyKey, keptBody] {
 	return otter.Must(&otter.Options[bodyKey, keptBody]{
-		MaximumWeight: keptBodies,
+		MaximumWeight: maxKeptBodies,
 		Weigher: func(k bodyKey, b keptBody) uint32 {
-			return uint32(len(k.path) + len(k.query) + len(b.body) + keptBesides)
+			return uint32(len(k.path) + len(k.query) + len(b.body) + keptOverhead)
 		},
 		Executor: func(f func()) { f() }, // asynchronous tasks run in the caller's goroutine
 	})

@@ -28,11 +28,7 @@ func serveList(l events.List) handler {
 			return err
 		}
 
-		var found readmodel.Page
-		err = x.search(searchesTexts(&q), func(ctx context.Context) (err error) {
-			found, err = view.List(ctx, q)
-			return err
-		})
+		found, err := search(x, searchesTexts(&q), func(ctx context.Context) (readmodel.Page, error) { return view.List(ctx, q) })
 		if err != nil {
 			return err
 		}
@@ -45,7 +41,7 @@ func serveList(l events.List) handler {
 	}
 }
 
-// searchesTexts reports whether a query reads texts, which takes milliseconds.
+// searchesTexts reports whether a query searches texts. An id takes precedence over a text.
 func searchesTexts(q *readmodel.ListQuery) bool { return q.ID == "" && q.Search != "" }
 
 // serveCheck serves GET /api/check (httpapi/CONTRACT.md#check).
@@ -63,11 +59,8 @@ func serveCheck(x *exchange) error {
 		return err
 	}
 
-	var found readmodel.CheckResult
-	err = x.search(q.ID == "", func(ctx context.Context) (err error) {
-		found, err = view.Check(ctx, q)
-		return err
-	})
+	searchesTexts := q.ID == ""
+	found, err := search(x, searchesTexts, func(ctx context.Context) (readmodel.CheckResult, error) { return view.Check(ctx, q) })
 	if err != nil {
 		return err
 	}
@@ -101,7 +94,7 @@ func serveBatch(x *exchange) error {
 		return err
 	}
 
-	// All results are of one view, and are sent as one body.
+	// All results are from one view.
 	size := 0
 	for i := range batch {
 		b := &batch[i]
@@ -195,11 +188,11 @@ func serveRange(x *exchange) error {
 	return x.send(view.Ranges().Append(nil, bucket))
 }
 
-// parseBucket reads the prefix of a range: three hexadecimal digits. It refuses capital letters and, by a RawPath that is not
-// empty, escaped digits, so that each range has one address in caches. It is a pure function.
+// parseBucket reads the prefix of a range: three hexadecimal digits. Each range has one address in caches, so parseBucket refuses
+// capital letters, and escaped digits, for which net/url sets RawPath. It is a pure function.
 func parseBucket(prefix, rawPath string) (bucket int, err error) {
 	n, err := strconv.ParseUint(prefix, 16, 12)
-	isCanonical := len(prefix) == 3 && rawPath == "" && strings.ToLower(prefix) == prefix
+	isCanonical := len(prefix) == 3 && strings.ToLower(prefix) == prefix && rawPath == ""
 	if err != nil || !isCanonical {
 		return 0, invalid("prefix")
 	}

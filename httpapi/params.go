@@ -31,8 +31,8 @@ func parseList(list events.List, raw string) (readmodel.ListQuery, error) {
 	return q, p.err
 }
 
-// parseCheck reads the query string of a check (httpapi/CONTRACT.md#check). Its result has either ID or Search: id takes
-// precedence, and a search that refers to a chat id becomes an ID. It is a pure function.
+// parseCheck reads the query string of a check (httpapi/CONTRACT.md#check). Its result has either an ID or a Search: the parameter
+// id takes precedence, and a search that refers to a chat id becomes an ID. It is a pure function.
 func parseCheck(raw string) (readmodel.CheckQuery, error) {
 	p := readParams(raw)
 	id := p.readID("id")
@@ -53,32 +53,32 @@ func parseCheck(raw string) (readmodel.CheckQuery, error) {
 	return readmodel.CheckQuery{Search: search}, nil
 }
 
-// parsePerson reads the query string of the person check on the site. Its two fields are one text, which may be empty, or as
-// long as a query string may be. It is a pure function.
+// parsePerson reads the query string of the person check on the site. Both fields may be empty, and only the bound of the query
+// string bounds them. It is a pure function.
 func parsePerson(raw string) (person, error) {
 	p := readParams(raw)
 	asked := person{id: p.readTrimmedTo("id", bounds.MaxQuery), text: p.readTrimmedTo("search", bounds.MaxQuery)}
 	return asked, p.err
 }
 
-// person is the query of a person check: a text, and the content of the field for an id.
+// person is what a visitor has typed into the form of the person check: a text, and the field for an id.
 type person struct{ text, id string }
 
 func (p person) isEmpty() bool { return p.text == "" && p.id == "" }
 
-// checkQuery returns the query of the API's check for the same person: the id if that field has a chat id, else the text, else
-// whatever the field for an id has. If the API would refuse that text, the query is empty.
+// checkQuery returns the query of the API's check for the same person. It asks for p.id if that is a chat id, else for p.text, else
+// for p.id as a text. If the API would refuse the text, the query is empty.
 func (p person) checkQuery() readmodel.CheckQuery {
 	if id, ok := events.ReadChatID(p.id); ok {
 		return readmodel.CheckQuery{ID: id}
 	}
 	asked := url.Values{"search": {cmp.Or(p.text, p.id)}}
-	q, _ := parseCheck(asked.Encode()) // empty if it fails
+	q, _ := parseCheck(asked.Encode()) // returns an empty query with an error
 	return q
 }
 
-// params reads the parameters of one request and retains the first error, so parameters are checked in the order in which they
-// are read. A parameter that is never read is ignored.
+// params reads the parameters of one request, and retains the first error in the order in which they are read. A parameter that
+// is never read is ignored.
 type params struct {
 	values url.Values
 	err    error
@@ -100,7 +100,7 @@ func readParams(raw string) params {
 // readTrimmed returns a parameter without surrounding white space, or "" if it is absent or wrong.
 func (p *params) readTrimmed(name string) string { return p.readTrimmedTo(name, bounds.MaxValue) }
 
-// readTrimmedTo is readTrimmed for a value of at most limit code points before trimming.
+// readTrimmedTo is readTrimmed for a value of at most limit code points, surrounding white space included.
 func (p *params) readTrimmedTo(name string, limit int) string {
 	given := p.values[name]
 	if len(given) == 0 || p.err != nil {
@@ -108,7 +108,7 @@ func (p *params) readTrimmedTo(name string, limit int) string {
 	}
 
 	text := given[0]
-	isCleanText := utf8.ValidString(text) && strings.IndexByte(text, 0) < 0
+	isCleanText := utf8.ValidString(text) && !strings.Contains(text, "\x00")
 	if len(given) > 1 || !isCleanText || bounds.Longer(text, limit) {
 		p.refuse(name)
 		return ""
@@ -125,7 +125,7 @@ func (p *params) readText(name string, limit int) string {
 	return s
 }
 
-// readID returns the chat id that a parameter asks for (events.ReadChatID), or "" if it is absent.
+// readID returns the chat id that a parameter contains or refers to (events.ReadChatID), or "" if it is absent.
 func (p *params) readID(name string) string {
 	s := p.readTrimmed(name)
 	if s == "" {
@@ -139,7 +139,7 @@ func (p *params) readID(name string) string {
 }
 
 // readPasted returns a parameter of a check: a text to search for or, if the text refers to a chat id, that id. It refuses the
-// three texts that a program sends if it has lost the value; any other word may be a name.
+// three texts that JavaScript makes of a missing value; any other word may be a name.
 func (p *params) readPasted(name string) (text string, isID bool) {
 	text = p.readTrimmed(name)
 	if _, isID := events.ReferredChatID(text); isID {
@@ -165,7 +165,7 @@ func (p *params) readNumber(name string, low, high, fallback int) int {
 	return int(n)
 }
 
-// readSequence returns a parameter that is a stream sequence, and whether it is present.
+// readSequence returns a parameter that is a stream sequence of at most 19 digits, and whether it is present.
 func (p *params) readSequence(name string) (n uint64, given bool) {
 	s := p.readTrimmed(name)
 	if s == "" {
@@ -178,7 +178,7 @@ func (p *params) readSequence(name string) (n uint64, given bool) {
 	return n, true
 }
 
-// readChoice returns the index of a parameter among the words, or 0 if it is absent.
+// readChoice returns the index of a parameter in words. An absent parameter is the first word.
 func (p *params) readChoice(name string, words []string) int {
 	s := p.readTrimmed(name)
 	if s == "" {

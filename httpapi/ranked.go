@@ -21,15 +21,15 @@ type RankedIndex interface {
 // indexHeader has the last sequence that the index covers.
 const indexHeader = "Registry-Index-Sequence"
 
-// rankedWithin bounds the time of one query.
+// rankedWithin bounds the time of one ranked search.
 const rankedWithin = 2 * time.Second
 
-// parseRanked reads the query string of ranked search, whose words may be missing. It is a pure function.
+// parseRanked reads the query string of ranked search. Words may stay empty. It is a pure function.
 func parseRanked(raw string) (readmodel.RankedQuery, error) {
 	p := readParams(raw)
 	q := readmodel.RankedQuery{Words: p.readText("q", bounds.MaxSearch)}
-	if n := p.readChoice("list", bounds.Lists()); n > 0 { // 0 is the choice of all lists
-		q.List = events.Lists()[n-1]
+	if choice := p.readChoice("list", bounds.Lists()); choice > 0 { // 0 is all; the lists follow
+		q.List = events.Lists()[choice-1]
 	}
 	q.Status = readmodel.Status(p.readChoice("status", bounds.Statuses()))
 	q.Proofs = readmodel.Proofs(p.readChoice("proofs", bounds.Proofs()))
@@ -107,12 +107,11 @@ func searchRanked(x *exchange, q readmodel.RankedQuery) (found readmodel.RankedP
 		return found, errLoading
 	}
 
-	const costly = true
-	err = x.search(costly, func(ctx context.Context) (err error) {
+	const searchesTexts = true
+	found, err = search(x, searchesTexts, func(ctx context.Context) (readmodel.RankedPage, error) {
 		ctx, cancel := context.WithTimeout(ctx, rankedWithin)
 		defer cancel()
-		found, err = index.Search(ctx, view, q)
-		return err
+		return index.Search(ctx, view, q)
 	})
 	if errors.Is(err, readmodel.ErrNoRanking) {
 		return found, errLoading

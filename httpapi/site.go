@@ -18,7 +18,7 @@ import (
 // Pages have another media type and a few other headers, and their failures are pages, too.
 
 const (
-	// entryPages is the path of the pages of entries. Their failures are pages as well.
+	// entryPages is followed by the list and the id of an entry.
 	entryPages = "/wpis/"
 
 	// robots hides nothing. Pages about persons have X-Robots-Tag: noindex, which crawlers only see if they may fetch the
@@ -68,7 +68,12 @@ func (p *Public) addFixedPage(path string, content site.Content) {
 	if err != nil {
 		panic(err)
 	}
-	p.add(path, p.limit, serveDocument("", "public, max-age=300", body))
+
+	document := serveDocument("", "public, max-age=300", body) // a page without a media type is HTML
+	p.add(path, p.limit, func(x *exchange) error {
+		x.page = indexedPage
+		return document(x)
+	})
 }
 
 // serveListPage serves GET /scammers, /servers and /legit.
@@ -89,21 +94,16 @@ func serveListPage(l events.List) handler {
 			return err
 		}
 
-		page := site.ListPage{Query: q, AsOf: staleSince(x.asOf)}
-		err = x.search(searchesTexts(&q), func(ctx context.Context) (err error) {
-			page.Found, err = view.List(ctx, q)
-			return err
-		})
+		found, err := search(x, searchesTexts(&q), func(ctx context.Context) (readmodel.Page, error) { return view.List(ctx, q) })
 		if err != nil {
 			return err
 		}
-
-		return x.sendPage(sizeOf(page.Found.Rows), page)
+		return x.sendPage(sizeOf(found.Rows), site.ListPage{Query: q, Found: found, AsOf: staleSince(x.asOf)})
 	}
 }
 
-// serveEntryPage serves GET /wpis/{list}/{entryId}. Of the registry, the page and its tag depend only on the entry. Caches keep
-// the page no longer than a check, so that a delisted entry soon disappears.
+// serveEntryPage serves GET /wpis/{list}/{entryId}. Other entries change neither the page nor its tag. Caches keep the page no
+// longer than a check, so that a delisted entry soon disappears.
 func serveEntryPage(l events.List) handler {
 	return func(x *exchange) error {
 		id := x.c.Param("id")
@@ -146,11 +146,11 @@ func serveCheckPage(x *exchange) error {
 		return err
 	}
 
-	// An answer about a person says, to the minute, how new the data is, so the tag depends on that minute.
-	asOfMinute := x.asOf.UTC().Truncate(time.Minute)
-	tag := view.CheckTag()
 	x.page = indexedPage
+	tag := view.CheckTag()
+	asOfMinute := x.asOf.UTC().Truncate(time.Minute)
 	if !asked.isEmpty() {
+		// The page shows asOfMinute as the time of its data, so the tag depends on it.
 		x.page = hiddenPage
 		tag += "-" + strconv.FormatInt(asOfMinute.Unix(), 36)
 	}
@@ -158,16 +158,19 @@ func serveCheckPage(x *exchange) error {
 		return err
 	}
 
-	page := site.CheckPage{Asked: cmp.Or(asked.text, asked.id), Looked: asOfMinute, AsOf: staleSince(x.asOf)}
-	for i, l := range events.Lists() {
-		page.Entries[i] = view.NumEntries(l)
-	}
+	var page site.CheckPage
 	if !asked.isEmpty() {
-		if err := decide(x, asked, &page); err != nil {
+		page, err = checkPerson(x, asked)
+		if err != nil {
 			return err
 		}
 	}
 
+	page.Looked = asOfMinute
+	page.AsOf = staleSince(x.asOf)
+	for i, l := range events.Lists() {
+		page.Entries[i] = view.NumEntries(l)
+	}
 	return x.sendPage(sizeOfCheck(page.Found), page)
 }
 
@@ -185,30 +188,31 @@ func (x *exchange) sendPage(size int, page site.Content) error {
 	return x.send(body)
 }
 
-// decide fills in the verdict on a person, and what the API's check finds for the same person. That takes milliseconds, unless
-// the person is given by a single id.
-func decide(x *exchange, asked person, page *site.CheckPage) error {
-	page.API = asked.checkQuery()
-	apiAccepts := page.API != (readmodel.CheckQuery{})
+// checkPerson returns a page with the verdict on a person, and with the result of the API's check of the same person.
+func checkPerson(x *exchange, asked person) (site.CheckPage, error) {
+	query := asked.checkQuery()
+	apiAccepts := query != (readmodel.CheckQuery{})
+	hasOneField := asked.text == "" || asked.id == ""
+	isSingleID := hasOneField && query.ID != ""
 
-	isInOneField := asked.text == "" || asked.id == ""
-	isSingleID := isInOneField && page.API.ID != ""
-	err := x.search(!isSingleID, func(ctx context.Context) (err error) {
+	page, err := search(x, !isSingleID, func(ctx context.Context) (page site.CheckPage, err error) {
+		page = site.CheckPage{Asked: cmp.Or(asked.text, asked.id), API: query}
 		page.Verdict, err = verdict.Check(ctx, x.view, asked.text, asked.id)
 		if err == nil && apiAccepts {
-			page.Found, err = x.view.Check(ctx, page.API)
+			page.Found, err = x.view.Check(ctx, query)
 		}
-		return err
+		return page, err
 	})
 	if err != nil {
-		return err
+		return page, err
 	}
+
 	x.api.metrics.verdicts.WithLabelValues(string(page.Verdict.Value)).Inc()
-	return nil
+	return page, nil
 }
 
-// staleSince returns the time, to the minute, that a page shows as the time of old data, or the zero time if the data is not old
-// (staleAfter). If the time of the data is not known, staleSince returns the start of 1970, and pages show that.
+// staleSince returns the time of old data, to the minute, for a page to show, or the zero time if the data is not old
+// (staleAfter). Pages show an unknown time as the start of 1970.
 func staleSince(asOf time.Time) time.Time {
 	if time.Since(asOf) <= staleAfter {
 		return time.Time{}
@@ -219,8 +223,8 @@ func staleSince(asOf time.Time) time.Time {
 	return asOf.UTC().Truncate(time.Minute)
 }
 
-// pageTag returns the tag of a page from the tag of its content. It adds what else the page depends on: the version of the site,
-// and the time that the page shows if its data is old.
+// pageTag returns the tag of a page with this content. The page also depends on the version of the site and, if its data is old,
+// on the time that it shows.
 func (x *exchange) pageTag(content string) string {
 	tag := content + "-" + x.api.site.Version()
 	if stale := staleSince(x.asOf); !stale.IsZero() {
@@ -229,19 +233,21 @@ func (x *exchange) pageTag(content string) string {
 	return tag
 }
 
-// failsAsPage reports whether a failure is shown as a page: everywhere but below /api/, and on the other paths of openapi.yaml
-// if they exist.
+// failsAsPage reports whether a failure is shown as a page. Below /api/ it never is.
 func (p *Public) failsAsPage(path string, status int) bool {
-	isDocument := path == "/openapi.yaml" || path == "/asyncapi.yaml" || strings.HasPrefix(path, "/proofs/")
-	isOfAPI := strings.HasPrefix(path, "/api/") || isDocument && status != http.StatusNotFound
-	return p.site != nil && !isOfAPI
+	if p.site == nil || strings.HasPrefix(path, "/api/") {
+		return false
+	}
+
+	// Programs request these paths, but their 404 is a page, as for any unknown path.
+	isForPrograms := path == "/openapi.yaml" || path == "/asyncapi.yaml" || strings.HasPrefix(path, "/proofs/")
+	return !isForPrograms || status == http.StatusNotFound
 }
 
 // failurePage returns the body of a failure as a page of the site.
 func failurePage(x *exchange, f *failure) []byte {
-	// The form shows again what the reader asked: the refused parameter, else the text, else the id.
-	shown := cmp.Or(f.param, "search")
-	asked := cmp.Or(x.c.Query(shown), x.c.Query("id"))
+	// The form of the page shows again what was asked: the refused parameter, else the text, else the id.
+	asked := cmp.Or(x.c.Query(cmp.Or(f.param, "search")), x.c.Query("id"))
 	body, err := x.api.site.Append(nil, site.Failed{
 		Status: f.status,
 		Text:   f.text,
@@ -281,8 +287,8 @@ func serveBotFile(name, text, baseURL string) handler {
 	}
 }
 
-// addressedCache returns the cache policy of a document with this service's address. Without baseURL, the document has the
-// address that the request was sent to, so no shared cache may store it.
+// addressedCache returns the cache policy of a document that contains addressOf. Without baseURL, each client may get another
+// address, so no shared cache may store the document.
 func addressedCache(baseURL string) policy {
 	if baseURL == "" {
 		return policy{control: "private, max-age=300"}
@@ -290,8 +296,8 @@ func addressedCache(baseURL string) policy {
 	return policy{control: "public, max-age=300"}
 }
 
-// addressOf returns baseURL or, if that is empty, the scheme and host that r was sent to, as r states them; a client that forges
-// them misleads only itself. A proxy that speaks TLS to clients sends X-Forwarded-Proto.
+// addressOf returns baseURL or, if that is empty, the scheme and host that r names. A client that forges them misleads only
+// itself. A proxy that speaks TLS to clients sends X-Forwarded-Proto.
 func addressOf(r *http.Request, baseURL string) string {
 	if baseURL != "" {
 		return baseURL
