@@ -6,20 +6,19 @@ import (
 	"example.org/registry/events"
 )
 
-// avatars is the path of the pictures.
-const avatars = "/api/chat/avatar/"
+// avatarPath is followed by a user's id.
+const avatarPath = "/api/chat/avatar/"
 
-// isAvatar reports whether a path is an avatar's.
+// isAvatar reports whether a path is avatarPath and an id.
 func isAvatar(path string) bool {
-	user, ok := strings.CutPrefix(path, avatars)
+	user, ok := strings.CutPrefix(path, avatarPath)
 	return ok && user != "" && !strings.Contains(user, "/")
 }
 
 // defaultAvatar is the default size of an avatar, in pixels.
 const defaultAvatar = 128
 
-// parseAvatar checks the path parameter and the query string of an avatar and returns the size in pixels. It is a pure
-// function.
+// parseAvatar checks a user's id and reads the size, in pixels, from a query string. It is a pure function.
 func parseAvatar(user, raw string) (size int, err error) {
 	if !events.IsID(user) {
 		return 0, invalid("chatUserId")

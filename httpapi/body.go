@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -34,7 +33,7 @@ func (c Counts) String() string {
 // formatTime formats a time as RFC 3339 in UTC with milliseconds.
 func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// sizeOf returns how many bytes the entries take in a body, which is nearly all of it. A page of the site takes no more.
+// sizeOf returns the length of the entries' JSON. It estimates the size of a body with these entries, or of a page of the site.
 func sizeOf(rows []*readmodel.Row) (n int) {
 	for _, r := range rows {
 		n += len(r.JSON())
@@ -92,14 +91,13 @@ func appendText(dst []byte, s string) []byte {
 
 // appendPage appends a page of a list (httpapi/CONTRACT.md#lists).
 func appendPage(dst []byte, p readmodel.Page) []byte {
-	dst = appendEntries(append(dst, `{"data":`...), p.Rows)
-	dst = strconv.AppendInt(append(dst, `,"total":`...), int64(p.Total), 10)
-	dst = strconv.AppendBool(append(dst, `,"hasMore":`...), p.HasMore)
-	return append(dst, '}')
+	dst = append(dst, `{"data":`...)
+	dst = appendEntries(dst, p.Rows)
+	return fmt.Appendf(dst, `,"total":%d,"hasMore":%t}`, p.Total, p.HasMore)
 }
 
-// appendCheck appends the result of a check (httpapi/CONTRACT.md#check). The caller has written the opening brace, since a batch
-// writes an id after it.
+// appendCheck appends the result of a check (httpapi/CONTRACT.md#check) without the opening brace. The caller appends that brace,
+// and in a batch an id after it.
 func appendCheck(dst []byte, c readmodel.CheckResult) []byte {
 	dst = appendArray(append(dst, `"results":`...), c.Groups, appendGroup)
 	if len(c.Similar) > 0 {
@@ -112,12 +110,11 @@ func appendCheck(dst []byte, c readmodel.CheckResult) []byte {
 }
 
 func appendGroup(dst []byte, g readmodel.Group) []byte {
-	dst = append(append(dst, `{"kind":"`...), g.List...)
-	dst = appendEntries(append(dst, `","entries":`...), g.Rows)
-	return append(dst, '}')
+	dst = fmt.Appendf(dst, `{"kind":"%s","entries":`, g.List)
+	return append(appendEntries(dst, g.Rows), '}')
 }
 
-// appendBatch appends the results of a batch, each after the id as the client wrote it (httpapi/CONTRACT.md#batch).
+// appendBatch appends the results of a batch, each with the id as the client wrote it (httpapi/CONTRACT.md#batch).
 func appendBatch(dst []byte, batch []batchResult) []byte {
 	dst = appendArray(append(dst, `{"results":`...), batch, func(dst []byte, b batchResult) []byte {
 		dst = appendText(append(dst, `{"id":`...), b.asked)

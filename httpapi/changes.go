@@ -35,7 +35,7 @@ func serveFeed(x *exchange) error {
 		return err
 	}
 
-	if view.Epoch() == "" { // there is no feed at present
+	if view.Epoch() == "" { // no feed: the stream is rewound or lacks states
 		return errNotReached
 	}
 	return x.sendJSON(feedCache, "", feedBody{
@@ -49,7 +49,7 @@ type feedQuery struct {
 	epoch string
 	since uint64
 	limit int
-	wait  time.Duration // zero does not wait for a change
+	wait  time.Duration // for a change; zero for an answer at once
 }
 
 // parseChanges reads the query string of a page of changes. It is a pure function.
@@ -79,15 +79,17 @@ func serveChanges(x *exchange) error {
 	}
 
 	// No cache may keep the answer to a client that asks to wait, even if there is a change already.
-	x.waits = x.waits || q.wait > 0
+	if q.wait > 0 {
+		x.waits = true
+	}
 
-	isEmpty := view.Feed().LastChange() <= q.since
-	if q.wait > 0 && isEmpty {
+	hasChange := view.Feed().LastChange() > q.since
+	if q.wait > 0 && !hasChange {
 		if err := x.api.polls.await(x.c.Request.Context(), q); err != nil {
 			return err
 		}
 
-		// The wait may have used up the time that the server allows for an answer: that time begins anew.
+		// The wait may have used up the server's time limit for an answer, so the limit starts again.
 		_ = http.NewResponseController(x.c.Writer).SetWriteDeadline(time.Now().Add(writeTimeout))
 
 		view, err = loadFeed(x, q)
@@ -110,15 +112,17 @@ func serveChanges(x *exchange) error {
 	return x.send(appendFeed(body, &page))
 }
 
-// sizeOfChange is room for what a change has besides its entry, in bytes.
+// sizeOfChange is more bytes than a change takes besides its entry.
 const sizeOfChange = 128
 
-// loadFeed loads a view of the epoch q.epoch, at the sequence q.since or after it.
+// loadFeed loads a view of q.epoch at the sequence q.since or after it.
 func loadFeed(x *exchange, q feedQuery) (*readmodel.View, error) {
 	view, err := x.loadView()
 	if err != nil {
 		return nil, err
 	}
+
+	// A sequence means something only within its epoch, so the epoch comes first.
 	if err := checkEpoch(view, q.epoch); err != nil {
 		return nil, err
 	}
@@ -135,8 +139,8 @@ func loadFeed(x *exchange, q feedQuery) (*readmodel.View, error) {
 	return view, checkEpoch(view, q.epoch)
 }
 
-// checkEpoch returns nil if a view has the feed of this epoch. Else its error says why: the view has the feed of another epoch,
-// or no feed while the stream is rewound or lacks states.
+// checkEpoch returns nil if a view has the feed of this epoch. Its error is errGone if the feed is of another epoch, or
+// errNotReached if the view has no feed, because the stream is rewound or lacks states.
 func checkEpoch(view *readmodel.View, epoch string) error {
 	switch view.Epoch() {
 	case epoch:
@@ -147,8 +151,8 @@ func checkEpoch(view *readmodel.View, epoch string) error {
 	return errGone
 }
 
-// polls wakes the requests that wait for a change of the feed. One goroutine awaits new views for all these requests, so that
-// a change wakes a single waiter in the model. Any goroutine may use polls.
+// polls wakes the requests that wait for a change of the feed. One goroutine awaits new views for all these requests, so that the
+// model has a single waiter to wake. Any goroutine may use polls.
 type polls struct {
 	reader  Reader
 	waiting places
@@ -156,10 +160,10 @@ type polls struct {
 
 	ctx   context.Context // ends all waits and watchChanges
 	end   context.CancelFunc
-	watch sync.WaitGroup // of the goroutine of watchChanges
+	watch sync.WaitGroup // until watchChanges has returned
 }
 
-// feedState is the newest state of the feed, until a change comes.
+// feedState is a state of the feed, as far as waiting requests need to know it.
 type feedState struct {
 	epoch      string
 	lastChange uint64
@@ -171,26 +175,26 @@ func newFeedState(view *readmodel.View) *feedState {
 }
 
 const (
-	// pacePerPoll times the number of waiting requests is how long watchChanges pauses after it has woken them all. However
-	// fast changes come, these pauses bound the CPU time of waking (deploy/capacity.md).
+	// pacePerPoll is how long watchChanges pauses for each waiting request after it has woken all. The pauses bound the CPU
+	// time of waking, however fast changes come (deploy/capacity.md).
 	pacePerPoll = 25 * time.Microsecond
 	// minPace is the shortest pause of watchChanges, even if no request waits.
 	minPace = time.Millisecond
-	// pollView is after which time without a new sequence watchChanges looks at the view all the same. A view of another
-	// stream may have a lower sequence, and Await would not return for it.
+	// pollView is how long watchChanges awaits a greater sequence before it looks at the view all the same: a view of another
+	// stream may have a lower sequence.
 	pollView = time.Second
 )
 
-// newPolls returns polls for at most so many waiting requests. A goroutine watches the reader until close.
-func newPolls(reader Reader, most int) *polls {
-	p := &polls{reader: reader, waiting: newPlaces(most)}
+// newPolls returns polls for at most maxWaiting requests. A goroutine watches the reader until close.
+func newPolls(reader Reader, maxWaiting int) *polls {
+	p := &polls{reader: reader, waiting: newPlaces(maxWaiting)}
 	p.ctx, p.end = context.WithCancel(context.Background())
 	p.newest.Store(newFeedState(reader.View()))
 	p.watch.Go(p.watchChanges)
 	return p
 }
 
-// close ends all waits, and returns when nothing is watched any more.
+// close ends all waits, and returns once watchChanges has returned.
 func (p *polls) close() {
 	p.end()
 	p.watch.Wait()
@@ -204,7 +208,7 @@ func (p *polls) watchChanges() {
 		_, _ = p.reader.Await(ctx, seq+1)
 		cancel()
 
-		// Another model may have replaced the awaited one, so only the newest view counts.
+		// Take the newest view, not the awaited one: another model may have replaced the model since.
 		view := p.reader.View()
 		seq = view.Sequence()
 
@@ -215,7 +219,7 @@ func (p *polls) watchChanges() {
 			close(known.outdated)
 		}
 
-		// All changes that come during this pause wake the requests only once.
+		// All changes that come during this pause wake the requests once.
 		pause.For(p.ctx, max(minPace, pacePerPoll*time.Duration(len(p.waiting))))
 	}
 }

@@ -5,23 +5,23 @@
 //
 //	public.go      configuration, the table of routes
 //	lists.go       lists, checks, batches, ranges
-//	exchange.go    a request and its answer: kept bodies, a search in its turn, memory, the body, sending
+//	exchange.go    a request and its answer: kept bodies, running a query, memory, the body, sending
 //	headers.go     what the headers say, and caches
 //	failures.go    the table of failures
 //	params.go      what a request asks for
 //	health.go      whether a request is answered, and from which state
 //	body.go        bodies, joined from the JSON of entries
-//	limits.go      memory, turns, rates
+//	limits.go      bounds of memory, of searches at once, and of each client's rate
 //	listener.go    the server's deadlines, connections
 //	metrics.go     the counters
 //
 // The other handlers are in changes.go, ranked.go, donations.go, status.go, avatar.go, documents.go and site.go.
 //
-// An answer is computed from one view, so its body, Registry-Sequence and ETag agree. Text searches wait for a turn; lists
-// without a search and lookups by id do not. Unknown is never clean: until the model has caught up, the answer is
-// 503. The memory of an answer is taken before its body is made. Query strings, ids and client addresses are in no log
-// and no metric.
+// An answer is computed from one view, so its body, Registry-Sequence and ETag agree. Few text searches run at once, and others
+// wait for a turn; lists without a search and lookups by id never wait. Unknown is never clean: until the model has caught up,
+// the answer is 503. The memory of an answer is taken before its body is made. No log and no metric has query strings, ids or
+// client addresses.
 //
-// The packages below are upstream (status probes and avatars), site (pages), verdict (the person check) and admin (the
-// operators' listener).
+// The subpackages are upstream (status probes and avatars), site (pages), verdict (the person check) and admin (the operators'
+// listener).
 package httpapi

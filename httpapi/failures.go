@@ -8,7 +8,7 @@ import (
 	"net/http"
 )
 
-// failure is an error that the client is told. It has a row of the table in httpapi/CONTRACT.md#errors.
+// failure is an error that the client is told.
 type failure struct {
 	status     int
 	code       string // Registry-Error, for programs
@@ -21,8 +21,8 @@ type failure struct {
 
 func (f *failure) Error() string { return cmp.Or(f.reason, f.text) }
 
-// These are the rows of the table. The functions invalid, missing, loading and rateLimited return copies of a row with its
-// details.
+// These are the rows of the table in httpapi/CONTRACT.md#errors. The functions invalid, missing, loading and rateLimited return a
+// copy of a row with details.
 var (
 	errInvalid     = &failure{status: http.StatusBadRequest, code: "invalid-parameter", text: "Nieprawidłowy parametr: %s."}
 	errMissing     = &failure{status: http.StatusBadRequest, code: "missing-parameter", text: "Brak wymaganego parametru: %s."}
@@ -53,7 +53,7 @@ func loading(reason string) error {
 	return &f
 }
 
-// errEmpty is the failure while the registry has no entries.
+// errEmpty is the failure while the registry has no entries but must have some (Health.MinEntries).
 var errEmpty = loading("the registry is empty: lists and checks are answered once somebody is listed; --min-entries 0 answers them now")
 
 func rateLimited(retryAfter string) error {

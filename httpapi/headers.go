@@ -10,9 +10,9 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// head is what the headers of an answer say.
+// head has everything that the headers of an answer depend on.
 type head struct {
-	view *readmodel.View // the state that is answered from; nil for none
+	view *readmodel.View // the state that the answer is made from; nil for none
 	asOf time.Time       // the last moment at which the view was known to be complete
 
 	cache  policy
@@ -87,14 +87,14 @@ func (d *head) setHeaders(h http.Header, path string) {
 }
 
 func (d *head) setCacheHeaders(h http.Header) {
-	// A 304 has the Vary of the 200 without knowing the size of the body, so Vary names Accept-Encoding even where the body is
-	// too small to be compressed.
+	// Even a body that is too small to be compressed has Accept-Encoding in Vary: a 304 must have the Vary of the 200, and does
+	// not know the size of the body.
 	var vary []string
 	if d.tag != "" && !d.cache.asIs {
 		vary = append(vary, "Accept-Encoding")
 	}
 
-	// A client that asks for a sequence must not get a cached answer from before it.
+	// A client that asks for a sequence must not get an older answer from a cache.
 	if d.view != nil && d.cache.control != "" {
 		vary = append(vary, minSeqHeader)
 	}
@@ -119,7 +119,7 @@ func (d *head) setCacheHeaders(h http.Header) {
 }
 
 // commonHeaders are on every answer. They are the same for every Origin, since a shared cache may give one answer to pages of
-// any origin. All answers share their slices.
+// any origin. All answers share the slices of values, so no code may change a slice.
 var commonHeaders = http.Header{
 	"Access-Control-Allow-Origin":   {"*"},
 	"Access-Control-Expose-Headers": {"Registry-Sequence, Registry-As-Of, Registry-Index-Sequence, Registry-Error, ETag, Retry-After"},

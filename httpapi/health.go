@@ -19,11 +19,11 @@ type Reader interface {
 	Await(ctx context.Context, seq uint64) (*readmodel.View, error)
 }
 
-// Readiness is the projection's own status. The zero value is not ready.
+// Readiness is the state of the projector. The zero value is not ready.
 type Readiness struct {
-	Ready  bool   // it has caught up once (httpapi/CONTRACT.md#readiness)
-	Reason string // reason for not being ready, in English, for /readyz
-	Frozen bool   // nothing more is applied: waiting for a sequence is useless
+	Ready  bool   // the model has caught up once (httpapi/CONTRACT.md#readiness)
+	Reason string // why it is not ready, in English, for /readyz
+	Frozen bool   // the projector applies nothing more, so waiting for a sequence is useless
 	// Stopping makes /readyz fail, so that no new clients come. Current requests are served.
 	Stopping bool
 	AsOf     time.Time // the last moment at which the model is known to be complete
@@ -35,7 +35,7 @@ type Health struct {
 	Reader Reader
 	// Readiness is called once per request; it must be as cheap as an atomic load.
 	Readiness func() Readiness
-	// MaxStaleness is the maximum age of AsOf at which responses are sent. Zero means any age.
+	// MaxStaleness is the greatest age of AsOf at which the model is served. Zero means any age.
 	MaxStaleness time.Duration
 	// MinEntries is how many entries the lists must show in all before anything is served. Zero means no minimum.
 	MinEntries int
@@ -88,9 +88,9 @@ const (
 )
 
 // loadView loads the state to answer from: the newest one or, if the client asks for a sequence, a state at it or after it. The
-// caller has checked the parameters, since a bad one comes before a 503. The error is a failure or the request context's.
+// caller has checked the parameters, since a bad one is 400 even while loadView would give 503.
 func (x *exchange) loadView() (*readmodel.View, error) {
-	// As with parameters, an empty header counts as absent, and a repeated header is wrong.
+	// The header is read like a parameter: empty, it counts as absent; repeated, it is wrong.
 	p := params{values: url.Values(x.c.Request.Header)}
 	text := p.readTrimmed(minSeqHeader)
 	atLeast, err := strconv.ParseUint(cmp.Or(text, "0"), 10, 64)
@@ -101,13 +101,15 @@ func (x *exchange) loadView() (*readmodel.View, error) {
 		return nil, p.err
 	}
 
-	x.waits = x.waits || text != ""
+	if text != "" {
+		x.waits = true
+	}
 	return x.loadViewAt(atLeast)
 }
 
 // loadViewAt loads a state at a sequence or after it. It waits at most sequenceWait for one.
 func (x *exchange) loadViewAt(atLeast uint64) (*readmodel.View, error) {
-	// Wait before the state is judged: without the awaited event it may not be fit to serve yet.
+	// Wait first, then ask Health: it may refuse the present state, and accept the awaited one.
 	readiness := x.api.health.Readiness()
 	isBehind := x.api.health.Reader.View().Sequence() < atLeast
 	if isBehind && readiness.Ready && !readiness.Frozen {
@@ -120,7 +122,7 @@ func (x *exchange) loadViewAt(atLeast uint64) (*readmodel.View, error) {
 	if err != nil {
 		return nil, err
 	}
-	if view.Sequence() < atLeast { // nothing more is applied, or an older state of another model has replaced the awaited one
+	if view.Sequence() < atLeast { // the projector is frozen, or another model, with an older state, has replaced the awaited one
 		return nil, errNotReached
 	}
 
@@ -129,7 +131,8 @@ func (x *exchange) loadViewAt(atLeast uint64) (*readmodel.View, error) {
 	return view, nil
 }
 
-// awaitSequence waits until the model has reached a sequence. Errors: errBusy, errNotReached, or the request's context's.
+// awaitSequence waits until the model has reached a sequence. It returns errBusy if too many requests wait, or errNotReached after
+// sequenceWait.
 func (x *exchange) awaitSequence(seq uint64) error {
 	if !x.api.sequenceWaiting.enter() {
 		return errBusy

@@ -27,8 +27,8 @@ type memory struct {
 const (
 	// defaultMemory is for a process that does not know how much memory it has.
 	defaultMemory = 256 << 20
-	// memoryPerByte is how many bytes of memory count for each byte of an answer: the garbage collector lets the heap grow to
-	// twice its live bytes.
+	// memoryPerByte is how many bytes of memory an answer takes for each of its bytes: the garbage collector lets the heap grow
+	// to twice its live bytes.
 	memoryPerByte = 2
 )
 
@@ -40,7 +40,7 @@ func newMemory(limit int64) *memory {
 	return &memory{limit: limit}
 }
 
-// take takes memory for an answer of so many bytes. If bytes is negative, it gives memory back, which never fails.
+// take takes the memory for more bytes of an answer, or gives it back if bytes is negative. Giving back never fails.
 func (m *memory) take(bytes int) error {
 	size := int64(bytes) * memoryPerByte
 	used := m.used.Add(size)
@@ -52,7 +52,7 @@ func (m *memory) take(bytes int) error {
 	return nil
 }
 
-// turns bounds the text searches, which cost milliseconds. As many run at once as there are CPUs, less one CPU for everything
+// turns bounds how many text searches, which take milliseconds, run at once: as many as there are CPUs, less one CPU for everything
 // else. Any goroutine may use turns.
 type turns struct {
 	free    *semaphore.Weighted
@@ -60,13 +60,13 @@ type turns struct {
 }
 
 const (
-	maxSearchesWaiting = 64          // queries that wait for a turn at once
-	searchWait         = time.Second // how long each of them waits
+	maxSearchesWaiting = 64          // searches that wait for a turn at once
+	searchWait         = time.Second // how long a search waits for its turn
 )
 
 func newTurns() *turns {
-	most := max(runtime.GOMAXPROCS(0)-1, 1)
-	return &turns{free: semaphore.NewWeighted(int64(most)), waiting: newPlaces(maxSearchesWaiting)}
+	maxRunning := max(runtime.GOMAXPROCS(0)-1, 1)
+	return &turns{free: semaphore.NewWeighted(int64(maxRunning)), waiting: newPlaces(maxSearchesWaiting)}
 }
 
 // take waits for a turn, which the caller ends with leave. Its error is errBusy.
@@ -92,8 +92,9 @@ func (t *turns) leave() { t.free.Release(1) }
 // places bounds how many requests wait for something. Any goroutine may use it.
 type places chan struct{}
 
-func newPlaces(most int) places { return make(places, most) }
+func newPlaces(maxWaiting int) places { return make(places, maxWaiting) }
 
+// enter takes a place, which leave gives back. It reports false if all places are taken.
 func (p places) enter() bool {
 	select {
 	case p <- struct{}{}:
@@ -107,8 +108,8 @@ func (p places) leave() { <-p }
 
 func (p places) taken() int64 { return int64(len(p)) }
 
-// maxClients is how many client addresses the rate limit remembers. It forgets rare clients first; a client that it has
-// forgotten gets a new allowance.
+// maxClients is how many client addresses a rate limit remembers. It forgets rare clients first, and gives a forgotten client a new
+// allowance.
 const maxClients = 1 << 16
 
 // rateLimit limits the requests a second of each client address. Any goroutine may use it; nil limits nothing.
@@ -118,15 +119,15 @@ type rateLimit struct {
 	clients   *otter.Cache[netip.Addr, *rate.Limiter]
 }
 
-// newRateLimit allows each client n times perSecond requests a second, and bursts of one second's worth. It returns nil if
-// perSecond is zero.
-func newRateLimit(n int, perSecond float64) *rateLimit {
+// newRateLimit returns a limit of factor × perSecond requests a second; as many may come in one burst. It returns nil if perSecond
+// is zero.
+func newRateLimit(factor int, perSecond float64) *rateLimit {
 	if perSecond == 0 {
 		return nil
 	}
 	return &rateLimit{
-		perSecond: float64(n) * perSecond,
-		burst:     n * int(math.Ceil(perSecond)),
+		perSecond: float64(factor) * perSecond,
+		burst:     factor * int(math.Ceil(perSecond)),
 		clients: otter.Must(&otter.Options[netip.Addr, *rate.Limiter]{
 			MaximumSize: maxClients,
 			Executor:    func(f func()) { f() }, // asynchronous tasks run in the caller's goroutine
@@ -155,8 +156,7 @@ func (l *rateLimit) allow(c *gin.Context) error {
 	return nil
 }
 
-// subnetOf returns what counts as the address of one client: an IPv4 address itself, or the first address of the /64 that an
-// IPv6 address is in.
+// subnetOf returns the address by which a client is counted: its IPv4 address, or the first address of the /64 of its IPv6 address.
 func subnetOf(a netip.Addr) netip.Addr {
 	a = a.Unmap()
 	if !a.Is6() {

@@ -173,7 +173,7 @@ func TestRateLimitOverHTTP(t *testing.T) {
 		f.get(t, "/nope", client...)
 		require.NotEqual(t, http.StatusTooManyRequests, f.get(t, target+"?id=1", client...).status, target)
 		wait := "500"
-		if strings.HasPrefix(target, avatars) { // a page has many
+		if strings.HasPrefix(target, avatarPath) { // a page has many
 			wait = "9"
 			for range bounds.MaxLimit - 1 {
 				if a := f.get(t, target+"?id=1", client...); a.status != http.StatusOK {

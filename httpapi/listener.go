@@ -19,7 +19,7 @@ const (
 	writeTimeout = 15 * time.Second // for a client to take an answer
 	defaultIdle  = 75 * time.Second // until a connection without a request is closed
 	maxHead      = 16 << 10         // bytes of a request's headers
-	// maxUnsent is how many bytes the system may buffer for one client. The system's own bound is some MiB, too much if
+	// maxUnsent is how many bytes the operating system may buffer for one client. Its own bound is some MiB, too much if
 	// thousands of clients do not read.
 	maxUnsent = 128 << 10
 )
@@ -52,19 +52,19 @@ func closeAfterFaultyFraming(next http.Handler) http.Handler {
 	})
 }
 
-// LimitConnections returns l with at most so many open connections; further ones wait. Zero means Descriptors().Public. One
-// client address may hold a quarter of the connections: a further one is closed at once, and refused is called. Loopback and
-// private addresses and trusted proxies have no such bound, since many clients may share such an address.
-func LimitConnections(l net.Listener, most int, trusted []netip.Prefix, refused func()) net.Listener {
-	most = cmp.Or(most, Descriptors().Public)
+// LimitConnections returns l with at most limit open connections; further ones wait. Zero means Descriptors().Public. One client
+// address may hold a quarter of the connections: a further one is closed at once, and refused is called. Loopback and private
+// addresses and trusted proxies may hold more, since many clients may share such an address.
+func LimitConnections(l net.Listener, limit int, trusted []netip.Prefix, refused func()) net.Listener {
+	limit = cmp.Or(limit, Descriptors().Public)
 	sharing := &sharingListener{
 		Listener: l,
-		share:    max(most/4, 1),
+		share:    max(limit/4, 1),
 		trusted:  trusted,
 		refused:  refused,
 		open:     map[netip.Addr]int{},
 	}
-	return netutil.LimitListener(sharing, most)
+	return netutil.LimitListener(sharing, limit)
 }
 
 // sharingListener bounds the connections of each client address.
@@ -78,7 +78,7 @@ type sharingListener struct {
 	open map[netip.Addr]int // connections of each client address
 }
 
-// Accept returns the next connection that is not beyond its client's share.
+// Accept returns the next connection that fits into its client's share, and closes the connections that do not.
 func (l *sharingListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
@@ -96,11 +96,11 @@ func (l *sharingListener) Accept() (net.Conn, error) {
 			return conn, nil
 		}
 		if l.enter(client) {
-			// Close may be called more than once.
+			// Close may be called more than once, but the client leaves once.
 			return &sharedConn{Conn: conn, leave: sync.OnceFunc(func() { l.leave(client) })}, nil
 		}
 
-		// With a linger of 0, Close resets the connection at once.
+		// With a linger of 0, Close resets the connection without waiting for the client.
 		l.refused()
 		if isTCP {
 			_ = tcp.SetLinger(0)
@@ -142,7 +142,7 @@ func (l *sharingListener) leave(client netip.Addr) {
 	}
 }
 
-// sharedConn gives its place back when it is closed.
+// sharedConn is a connection that counts for its client until it is closed.
 type sharedConn struct {
 	net.Conn
 	leave func()
@@ -153,14 +153,13 @@ func (c *sharedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// mostByDefault bounds the public connections unless an operator does. An idle one costs about 10 KB of memory.
-const mostByDefault = 1 << 14
+// maxPublic bounds Parts.Public. An idle connection costs about 10 KB of memory.
+const maxPublic = 1 << 14
 
-// Parts says how many of a process's descriptors each of its listeners may use for connections.
+// Parts is how many descriptors of the process each listener may use for connections.
 type Parts struct{ Public, Operators, Broker int }
 
-// Descriptors divides the descriptors that the process may have open among its listeners. It leaves some for files, upstreams
-// and the process itself.
+// Descriptors divides the descriptors that the process may have open among its listeners, and leaves a reserve.
 func Descriptors() Parts {
 	var limit syscall.Rlimit // the runtime has raised the soft limit to the hard one
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
@@ -169,13 +168,15 @@ func Descriptors() Parts {
 	return partsOf(limit.Cur)
 }
 
+// partsOf divides a number of descriptors. Of 1,024, the operators' listener gets 64, the broker 128, the reserve for files and
+// upstreams 128, and the public listener the other 704.
 func partsOf(descriptors uint64) Parts {
 	n := int(min(descriptors, 1<<20)) // an unlimited number would not fit into an int
 	p := Parts{Operators: min(max(n/16, 4), 64), Broker: min(max(n/8, 8), 1024)}
+	reserve := min(max(n/8, 16), 128)
 
-	// The public listener gets what the others and a reserve for files and upstreams leave, but at least a quarter of all.
-	reserve := max(min(n/8, 128), 16)
+	// A process with few descriptors rather has no reserve than no public connections.
 	rest := n - p.Operators - p.Broker - reserve
-	p.Public = min(max(rest, n/4, 1), mostByDefault)
+	p.Public = min(max(rest, n/4, 1), maxPublic)
 	return p
 }

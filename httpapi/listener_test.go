@@ -218,7 +218,7 @@ func TestLimitConnections(t *testing.T) {
 // The listeners have their parts of the descriptors.
 func TestDescriptors(t *testing.T) {
 	for descriptors, want := range map[uint64]Parts{
-		64: {Public: 36, Operators: 4, Broker: 8}, 1024: {Public: 704, Operators: 64, Broker: 128}, 1 << 40: {Public: mostByDefault, Operators: 64, Broker: 1024},
+		64: {Public: 36, Operators: 4, Broker: 8}, 1024: {Public: 704, Operators: 64, Broker: 128}, 1 << 40: {Public: maxPublic, Operators: 64, Broker: 1024},
 	} {
 		require.Equal(t, want, partsOf(descriptors), descriptors)
 	}

@@ -12,7 +12,7 @@ import (
 	"example.org/registry/httpapi/verdict"
 )
 
-// metrics counts requests by route and status. A route is a pattern, never a path: no id becomes a label.
+// metrics counts requests by route and status. The label of a route is its pattern, so that no id of a path becomes a label.
 type metrics struct {
 	requests  *prometheus.CounterVec
 	seconds   *prometheus.HistogramVec
@@ -40,8 +40,8 @@ func newMetrics() *metrics {
 	}
 }
 
-// register registers the metrics of p, once its routes are known. Every series exists from the start: a rate over a series that
-// appears with the first error would miss that error.
+// register registers the metrics of p. The routes of p must be complete, since each gets all its series now: a rate over a series
+// that appears with the first error would miss that error.
 func (m *metrics) register(reg prometheus.Registerer, p *Public) {
 	for _, route := range p.engine.Routes() {
 		m.prepare(route.Path)
@@ -75,8 +75,8 @@ func (m *metrics) prepare(route string) {
 		http.StatusGone, http.StatusTooManyRequests, http.StatusInternalServerError} {
 		m.requests.WithLabelValues(route, strconv.Itoa(status), "")
 	}
-	for _, failed := range []string{"not-ready", "overloaded"} {
-		m.requests.WithLabelValues(route, strconv.Itoa(http.StatusServiceUnavailable), failed)
+	for _, code := range []string{errLoading.code, errBusy.code} {
+		m.requests.WithLabelValues(route, strconv.Itoa(http.StatusServiceUnavailable), code)
 	}
 }
 
@@ -86,11 +86,11 @@ func (m *metrics) count(c *gin.Context) {
 	defer m.running.Add(-1)
 	c.Next()
 
-	failed := ""
+	code := ""
 	if c.Writer.Status() == http.StatusServiceUnavailable {
-		failed = c.Writer.Header().Get(errorHeader)
+		code = c.Writer.Header().Get(errorHeader)
 	}
-	m.requests.WithLabelValues(routeOf(c), strconv.Itoa(c.Writer.Status()), failed).Inc()
+	m.requests.WithLabelValues(routeOf(c), strconv.Itoa(c.Writer.Status()), code).Inc()
 }
 
 const noRoute = "none" // the route of a request whose path has no pattern

@@ -35,11 +35,10 @@ type Config struct {
 	// Site configures the pages for people; nil for no pages. NewPublic sets its BaseURL and Proofs.
 	Site *site.Config
 
-	// RateLimit is how many requests a second each client address may make; bursts of one second's worth pass. Zero means no
-	// limit.
+	// RateLimit is how many requests a second each client address may make; as many may come in one burst. Zero means no limit.
 	RateLimit float64
 
-	// TrustedProxies may name the client in X-Forwarded-For. If nil, no proxy may.
+	// TrustedProxies are the proxies whose X-Forwarded-For names the client.
 	TrustedProxies []netip.Prefix
 
 	// StaleIfError is how long shared caches may serve an old list while no origin responds, in whole seconds. Health's
@@ -64,7 +63,7 @@ type Public struct {
 	metrics *metrics
 	health  *Health
 
-	// How answers are delivered.
+	// How answers are cached and sent.
 	listCache policy
 	bodies    *otter.Cache[bodyKey, keptBody]
 	gzips     gzips
@@ -96,7 +95,7 @@ func NewPublic(cfg Config) (*Public, error) {
 		memory:          newMemory(cfg.AnswerMemory),
 		searches:        newTurns(),
 		sequenceWaiting: newPlaces(maxSequenceWaiting),
-		limit:           newRateLimit(1, cfg.RateLimit), // once that rate; pictures have many times as much
+		limit:           newRateLimit(1, cfg.RateLimit),
 		rankedIndex:     cfg.Ranked,
 	}
 
@@ -135,10 +134,10 @@ func (p *Public) Close() {
 // ConnectionRefused counts a connection that LimitConnections has refused.
 func (p *Public) ConnectionRefused() { p.metrics.refused.Inc() }
 
-// addRoutes makes the routing table. Every path serves GET, and outside /api/ also HEAD. For another method, gin sets Allow and
-// calls the handler of NoMethod. For a path that the table lacks, gin calls the handler of NoRoute.
+// addRoutes makes the routing table. For another method than a path has, gin sets Allow and calls the handler of NoMethod. For a
+// path that the table lacks, gin calls the handler of NoRoute.
 func (p *Public) addRoutes(cfg Config) error {
-	gin.SetMode(gin.ReleaseMode) // a switch of the whole process; in debug mode gin prints every route
+	gin.SetMode(gin.ReleaseMode) // for the whole process: in debug mode gin prints every route
 	p.engine = gin.New()
 	p.engine.HandleMethodNotAllowed = true
 	p.engine.RedirectTrailingSlash = false
@@ -164,8 +163,8 @@ func (p *Public) addRoutes(cfg Config) error {
 	p.add("/api/donate/status", p.limit, serveDonation)
 	p.add("/api/status", p.limit, serveStatus)
 
-	// A page shows up to MaxLimit pictures and looks broken without them, so they have a higher limit of their own.
-	p.add(avatars+":chatUserId", newRateLimit(bounds.MaxLimit, cfg.RateLimit), serveAvatar)
+	// A page shows up to MaxLimit pictures and looks broken without them, so their limit is MaxLimit times as high.
+	p.add(avatarPath+":chatUserId", newRateLimit(bounds.MaxLimit, cfg.RateLimit), serveAvatar)
 
 	if cfg.ProofsURL != "" {
 		p.add("/proofs/:id", p.limit, serveProofs(cfg.ProofsURL))
@@ -202,9 +201,10 @@ func namesOf(networks []netip.Prefix) (names []string) {
 	return names
 }
 
-// serveOtherMethod answers any method but GET on a documented path: 204 to a preflight, 405 to the rest
-// (httpapi/CONTRACT.md#cors). gin has set Allow. gin-contrib/cors only serves preflights. On other answers it would set
-// Access-Control-Allow-Origin for a foreign Origin only, and a shared cache could keep an answer without that header.
+// serveOtherMethod answers a method that the path does not have: 204 to a preflight, 405 to the rest (httpapi/CONTRACT.md#cors).
+//
+// gin-contrib/cors serves preflights alone. To other answers it would add Access-Control-Allow-Origin only if the request has a
+// foreign Origin, and a shared cache could keep an answer without that header for all.
 func serveOtherMethod(x *exchange) error {
 	isPreflight := x.c.Request.Method == http.MethodOptions && x.c.GetHeader("Origin") != ""
 	if !isPreflight {
@@ -212,7 +212,7 @@ func serveOtherMethod(x *exchange) error {
 	}
 
 	h := x.c.Writer.Header()
-	h.Del("Allow")
+	h.Del("Allow") // gin has set it
 	setCommonHeaders(h, x.c.Request.URL.Path)
 	x.c.Status(http.StatusNoContent)
 	x.api.preflight(x.c)
@@ -228,10 +228,9 @@ func (p *Public) recoverPanic(c *gin.Context, value any) {
 
 var checkCache = policy{control: "public, s-maxage=10"}
 
-// listPolicy returns the cache policy of lists (httpapi/CONTRACT.md#lists). s-maxage forbids a shared cache to serve stale
-// responses; CDN-Cache-Control lets the caches that know this header do so. Such a cache asks again after 10 s, since a
-// response costs little here, and may serve the old response for another 20 s. So while a server responds, the cache shows an
-// entry for at most 30 s after its delisting.
+// listPolicy returns the cache policy of lists (httpapi/CONTRACT.md#lists): no shared cache shows an entry longer than 30 s after
+// its delisting, while a server responds. A cache that knows CDN-Cache-Control asks again after 10 s, and may serve the old answer
+// for another 20 s, or for staleIfError while no server responds. Other caches ask again after 30 s.
 func listPolicy(staleIfError, maxStaleness time.Duration) policy {
 	if maxStaleness > 0 {
 		staleIfError = min(staleIfError, maxStaleness)

@@ -14,7 +14,7 @@ type statusBody struct {
 	CheckedAt string               `json:"checkedAt"`
 }
 
-// statusCache lasts as long as a round of probes is shared.
+// statusCache is for 15 s, as long as upstream serves one round of probes.
 var statusCache = policy{control: "public, s-maxage=15"}
 
 // serveStatus serves GET /api/status. It needs no read model.
@@ -43,8 +43,8 @@ func serveStatusPage(x *exchange) error {
 	return x.sendHashed(statusCache, body)
 }
 
-// databaseCheck returns a check of the storage by ask. The check also fails until the model has caught up, and while it is frozen
-// (httpapi/CONTRACT.md#readiness).
+// databaseCheck adds two conditions to ask, a check of the storage: the model must have caught up, and must not be frozen
+// (httpapi/CONTRACT.md#readiness). If ask is nil, so is the result.
 func databaseCheck(ask func(context.Context) error, health *Health) func(context.Context) error {
 	if ask == nil {
 		return nil

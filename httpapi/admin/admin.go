@@ -35,15 +35,14 @@ type Config struct {
 	Projection func() Projection
 
 	// Rebuild builds a fresh read model from the stream and returns once it has replaced the old one. If ctx ends first, the
-	// old one stays. If its error is a [Refused], the answer is 409; an [Unavailable] gives 503, any other error 500. If
-	// Rebuild is nil, there is no /rebuild.
+	// old one stays. A [Refused] is answered with 409, an [Unavailable] with 503, any other error with 500. If Rebuild is nil,
+	// there is no /rebuild.
 	Rebuild func(ctx context.Context) (Rebuilt, error)
 
-	// Snapshots serves POST /snapshots and GET /export. If nil, there are neither.
+	// Snapshots makes the answers of POST /snapshots and GET /export. If it is nil, these paths do not exist.
 	Snapshots Snapshots
 
-	// Host is a name, without a port, by which the listener may be addressed besides IP addresses and localhost. If empty,
-	// there is none.
+	// Host is a name, without a port, by which the listener may be addressed besides IP addresses and localhost. It may be empty.
 	Host string
 
 	// Token is the bearer token that every path but /livez and /readyz requires. If empty, no path requires one.
@@ -90,8 +89,8 @@ func (l *listener) routes() *http.ServeMux {
 	return mux
 }
 
-// sendReadiness sends 200 while lists and checks are served, else 503 with the reason. A stopping process also sends 503, so
-// that it gets no new clients; it still serves the current ones.
+// sendReadiness sends 200 while lists and checks are served, else 503 with the reason. A stopping process also sends 503, so that
+// it gets no new clients.
 func (l *listener) sendReadiness(w http.ResponseWriter, _ *http.Request) {
 	_, state, err := l.Health.View()
 	if err != nil {

@@ -31,8 +31,8 @@ type ModelState struct {
 type Snapshots interface {
 	// Create puts a snapshot at the checkpoint into the object store. The result is sent as JSON.
 	Create(ctx context.Context) (any, error)
-	// Export writes the whole content to w as events, one a line. It calls begin before the first byte, once it knows that it
-	// can export.
+	// Export writes all latest states to w as events, one a line. It calls begin before the first byte. An error before that is
+	// sent with a status.
 	Export(ctx context.Context, w io.Writer, begin func()) error
 }
 
@@ -79,7 +79,7 @@ func (l *listener) createSnapshot(w http.ResponseWriter, r *http.Request) {
 	sendJSON(w, http.StatusCreated, snapshot)
 }
 
-// sendExport sends events, one a line. If it fails after the first one, it breaks the connection.
+// sendExport sends events, one a line. If it fails after the headers, it breaks the connection.
 func (l *listener) sendExport(w http.ResponseWriter, r *http.Request) {
 	extendDeadline(w)
 	began := false
@@ -89,19 +89,20 @@ func (l *listener) sendExport(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusOK)
 	})
 
-	if err != nil && !began {
+	if err == nil {
+		return
+	}
+	if !began {
 		fail(w, err)
 		return
 	}
 
 	// The client has received a part already. The panic breaks the connection, so that the part does not look complete.
-	if err != nil {
-		l.Logger.WarnContext(r.Context(), "sending an export failed", "error", err)
-		panic(http.ErrAbortHandler)
-	}
+	l.Logger.WarnContext(r.Context(), "sending an export failed", "error", err)
+	panic(http.ErrAbortHandler)
 }
 
-// commandTimeout is longer than any command takes. It ends an export to a client that has stopped reading.
+// commandTimeout is longer than any command takes. It ends exports to clients that have stopped reading.
 const commandTimeout = 24 * time.Hour
 
 // extendDeadline replaces the server's time limit of a response.

@@ -11,15 +11,15 @@ import (
 	"strings"
 )
 
-// Supervisors of the process request these paths without a token.
+// Supervisors of the process probe these paths without a token.
 const (
 	livePath  = "/livez"
 	readyPath = "/readyz"
 )
 
-// guard protects next from web pages in an operator's browser. The header Host reveals a page that points a name of its own at
-// this address (DNS rebinding). Origin or Sec-Fetch-Site reveals a page that sends requests across origins.
-// [http.CrossOriginProtection] is not enough: it lets every GET through, and /export and /debug/pprof are GETs.
+// guard protects next from web pages in an operator's browser. The header Host reveals a page whose own name has been pointed at
+// this listener (DNS rebinding). Origin or Sec-Fetch-Site reveals a page of another site. [http.CrossOriginProtection] is not
+// enough: it lets every GET through, and /export and /debug/pprof are GETs.
 func guard(name string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
@@ -54,7 +54,7 @@ func isOwnHost(host, name string) bool {
 	return isConfigured || strings.EqualFold(host, "localhost")
 }
 
-// isFromOtherSite reports whether a browser sent the request for a page of another host.
+// isFromOtherSite reports whether a browser sent the request on behalf of a page of another host.
 func isFromOtherSite(r *http.Request) bool {
 	isForeign := func(origin string) bool {
 		u, err := url.Parse(origin)
@@ -64,8 +64,8 @@ func isFromOtherSite(r *http.Request) bool {
 	return isCrossSite || slices.ContainsFunc(r.Header["Origin"], isForeign)
 }
 
-// command wraps the handler of a request with side effects. It requires a header that no form and no link can send, and that a
-// page of another origin may not send.
+// command wraps the handler of a request with side effects. It requires a header that forms and links cannot send, and that pages
+// of other origins may not send.
 func command(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Registry-Admin") != "1" {
@@ -76,7 +76,7 @@ func command(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// requireToken only lets probes and requests with the token through. If token is empty, every request passes.
+// requireToken lets only probes and requests with the token through. If token is empty, every request passes.
 func requireToken(token string, next http.Handler) http.Handler {
 	if token == "" {
 		return next

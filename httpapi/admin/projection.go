@@ -24,7 +24,7 @@ type Projection struct {
 	Digest           string         `json:"digest"`        // hexadecimal
 	Entries          httpapi.Counts `json:"entries"`
 	SnapshotSequence uint64         `json:"snapshotSequence"` // the checkpoint of the store on disk
-	RankedSequence   uint64         `json:"rankedSequence"`   // the last that the index of ranked search covers; 0 for no index
+	RankedSequence   uint64         `json:"rankedSequence"`   // up to which the index of ranked search is built; 0 for no index
 	Rebuilding       *Rebuilding    `json:"rebuilding"`       // nil unless a rebuild is running
 	LastError        *string        `json:"lastError"`        // nil or a sentence
 }
@@ -42,7 +42,7 @@ func ProjectionOf(v *readmodel.View) Projection {
 	return Projection{Checkpoint: v.Sequence(), Digest: v.Digest().String(), Entries: httpapi.CountsOf(v)}
 }
 
-// caution returns what /readyz adds to "ok" if something is wrong although lists and checks are served, else "".
+// caution returns the warning that /readyz adds to "ok" if the stream is wrong although lists and checks are served, or "".
 func (p Projection) caution() string {
 	if p.Frozen != nil {
 		streamIs := "another one"
@@ -58,8 +58,8 @@ func (p Projection) caution() string {
 	return ""
 }
 
-// sendProjection sends the document. While nothing is served, its LastError is the reason that /readyz gives, and after it the
-// projector's own error, which may be the cause.
+// sendProjection sends the document. While lists and checks are not served, its LastError is the reason that /readyz gives,
+// followed by the projector's own error, which may be the cause.
 func (l *listener) sendProjection(w http.ResponseWriter, _ *http.Request) {
 	p := l.Projection()
 	if _, _, err := l.Health.View(); err != nil {

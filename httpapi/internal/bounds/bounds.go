@@ -1,5 +1,5 @@
-// Package bounds has the bounds of request parameters: how long texts may be, how large numbers, and which words are allowed. The
-// API refuses everything else, the forms and links of the site comply, and a test compares openapi.yaml with these bounds.
+// Package bounds has the bounds of request parameters: the lengths of texts, the ranges of numbers, and the allowed words. The API
+// refuses everything else, the forms and links of the site comply, and a test compares openapi.yaml with these bounds.
 package bounds
 
 import (
@@ -10,13 +10,14 @@ import (
 
 // Bounds of texts, in code points.
 const (
-	MaxValue  = 300          // any decoded value as sent
+	MaxValue  = 300          // any value, decoded but not trimmed
 	MaxSearch = 100          // a text to search
 	MaxID     = events.MaxID // an id, of a chat platform or a donation
 )
 
 // Longer reports whether a text has more than limit code points.
 func Longer(text string, limit int) bool {
+	// A text has at least as many bytes as code points, and few texts have to be counted.
 	return len(text) > limit && utf8.RuneCountInString(text) > limit
 }
 
@@ -42,7 +43,7 @@ const (
 	MaxWait        = 25 // seconds
 )
 
-// Lists returns the values of list: all, and then the names of events.Lists.
+// Lists returns the values of the parameter list: "all", and then the names of events.Lists.
 func Lists() []string {
 	words := []string{"all"}
 	for _, l := range events.Lists() {
@@ -51,13 +52,13 @@ func Lists() []string {
 	return words
 }
 
-// Sorts returns the values of sort, in the order of the constants of readmodel.Sort.
+// Sorts returns the values of the parameter sort, in the order of the constants of readmodel.Sort.
 func Sorts() []string {
 	return []string{"newest", "oldest", "popular", "popular_asc", "az", "za"}
 }
 
-// Statuses returns the values of status, in the order of the constants of readmodel.Status.
+// Statuses returns the values of the parameter status, in the order of the constants of readmodel.Status.
 func Statuses() []string { return []string{"all", "verified", "risk"} }
 
-// Proofs returns the values of proofs, in the order of the constants of readmodel.Proofs.
+// Proofs returns the values of the parameter proofs, in the order of the constants of readmodel.Proofs.
 func Proofs() []string { return []string{"all", "with", "private"} }
