@@ -22,7 +22,11 @@ type mutation struct {
 	edits    []edit
 }
 
-type edit struct{ file, old, new string }
+// edit replaces the lines old of a file by the lines new.
+type edit struct {
+	file     string
+	old, new []string
+}
 
 func main() {
 	if err := mutate(os.Args[1:]); err != nil {
@@ -43,6 +47,7 @@ func mutate(words []string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
+
 	copyModule := exec.Command("sh", "-c", `git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$0"`, dir)
 	if out, err := copyModule.CombinedOutput(); err != nil {
 		return fmt.Errorf("copy the module: %w: %s", err, out)
@@ -50,11 +55,11 @@ func mutate(words []string) error {
 
 	unnoticed := 0
 	for _, m := range all {
-		hasWord := func(word string) bool { return strings.Contains(m.title+m.pkg+m.run, word) }
-		isWanted := len(words) == 0 || slices.ContainsFunc(words, hasWord)
-		if !isWanted {
+		isInText := func(word string) bool { return strings.Contains(m.title+m.pkg+m.run, word) }
+		if len(words) > 0 && !slices.ContainsFunc(words, isInText) {
 			continue
 		}
+
 		result := m.try(dir)
 		if result != "red" {
 			unnoticed++
@@ -68,22 +73,25 @@ func mutate(words []string) error {
 	return nil
 }
 
-// try returns "red", or the reason why no test was red: "green", "stale" if the program no longer has
-// the lines, or the error of the build.
+// try makes the edits in dir, runs the tests, and takes the edits back. It returns "red", or why no test was red:
+// "green", "stale" if the program does not have the old lines exactly once, or the error of the build.
 func (m mutation) try(dir string) string {
 	for _, e := range m.edits {
 		name := filepath.Join(dir, e.file)
 		text, err := os.ReadFile(name)
-		if err != nil || strings.Count(string(text), e.old) != 1 {
+		old := strings.Join(e.old, "\n")
+		if err != nil || strings.Count(string(text), old) != 1 {
 			return "stale"
 		}
-		defer os.WriteFile(name, text, 0o644) // the next mutation needs the old text
-		if err := os.WriteFile(name, []byte(strings.Replace(string(text), e.old, e.new, 1)), 0o644); err != nil {
+
+		edited := strings.Replace(string(text), old, strings.Join(e.new, "\n"), 1)
+		defer os.WriteFile(name, text, 0o644)
+		if err := os.WriteFile(name, []byte(edited), 0o644); err != nil {
 			return err.Error()
 		}
 	}
 
-	// The first command runs no test: it only tells a program that does not build from a red test.
+	// Build first, without running a test: a program that does not build must not pass for a red test.
 	build := exec.Command("go", "test", "-tags", "nightly", "-vet=off", "-run", "^$", m.pkg)
 	test := exec.Command("go", "test", "-tags", "nightly", "-vet=off", "-count=1", "-timeout=10m", "-run", "^("+m.run+")$", m.pkg)
 	for _, c := range []*exec.Cmd{build, test} {
@@ -117,7 +125,11 @@ func readMutations(name string) ([]mutation, error) {
 			all = append(all, mutation{title: title})
 			continue
 		}
-		isUnderstood := len(all) > 0 && all[len(all)-1].addLine(line)
+
+		isUnderstood := false
+		if len(all) > 0 {
+			isUnderstood = all[len(all)-1].addLine(line)
+		}
 		if !isUnderstood {
 			return nil, fmt.Errorf("%s:%d: %q", name, n+1, line)
 		}
@@ -125,8 +137,7 @@ func readMutations(name string) ([]mutation, error) {
 	return all, nil
 }
 
-// addLine adds a line of the list to the mutation. It returns false if the line has no meaning at its
-// place in the list.
+// addLine adds a line of the list to the mutation. It returns false if the line is none of those above.
 func (m *mutation) addLine(line string) bool {
 	word, rest, _ := strings.Cut(line, " ")
 	switch word {
@@ -143,13 +154,13 @@ func (m *mutation) addLine(line string) bool {
 	}
 
 	e := &m.edits[len(m.edits)-1]
-	switch line[0] { // TrimPrefix removes the line break before the first line
+	switch line[0] {
 	case '-':
-		e.old = strings.TrimPrefix(e.old+"\n"+line[1:], "\n")
+		e.old = append(e.old, line[1:])
+		return true
 	case '+':
-		e.new = strings.TrimPrefix(e.new+"\n"+line[1:], "\n")
-	default:
-		return false
+		e.new = append(e.new, line[1:])
+		return true
 	}
-	return true
+	return false
 }
