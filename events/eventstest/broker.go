@@ -39,7 +39,8 @@ func Broker(t testing.TB, mutate ...func(*broker.Config)) *broker.Broker {
 	running.Add(1)
 	t.Cleanup(func() {
 		b.Shutdown()
-		awaitServers()
+		running.Add(-1)
+		awaitGoroutines()
 	})
 	return b
 }
@@ -60,7 +61,8 @@ func Server(t testing.TB, o *server.Options) *server.Server {
 	t.Cleanup(func() {
 		s.Shutdown()
 		s.WaitForShutdown()
-		awaitServers()
+		running.Add(-1)
+		awaitGoroutines()
 	})
 	return s
 }
@@ -68,21 +70,17 @@ func Server(t testing.TB, o *server.Options) *server.Server {
 // running counts the servers that these helpers have started and not yet stopped.
 var running atomic.Int32
 
-// awaitServers counts a server as stopped. If it was the last, awaitServers waits, for at most 3 s, until
-// the goroutines of all servers have ended: a server's shutdown does not wait for all of its goroutines,
-// and on a busy machine a goroutine can outlive goleak's retries. After that, goleak is the judge.
-func awaitServers() {
-	if running.Add(-1) > 0 {
-		return
-	}
-
+// awaitGoroutines waits until the goroutines of all servers have ended, if no server runs: a server's shutdown
+// does not wait for all of its goroutines, and on a busy machine a goroutine can outlive goleak's retries. After
+// 3 s it leaves the goroutines to goleak.
+func awaitGoroutines() {
 	end := time.Now().Add(3 * time.Second)
 	for running.Load() == 0 && hasServerStack() && time.Now().Before(end) {
 		time.Sleep(5 * time.Millisecond)
 	}
 }
 
-// hasServerStack reports whether a goroutine of a server is left, apart from those that never end ([Leaks]).
+// hasServerStack reports whether a goroutine of a server is left, apart from the known leak ([Leaks]).
 func hasServerStack() bool {
 	var all strings.Builder
 	_ = pprof.Lookup("goroutine").WriteTo(&all, 2) // 2 writes the stacks as text, which a Builder never refuses
@@ -121,19 +119,18 @@ func openJetStream(t testing.TB, nc *nats.Conn) jetstream.JetStream {
 // Create creates a stream, even of a name that was deleted just before. The broker acknowledges a
 // deletion before it has removed the files, and refuses the new stream until then.
 func Create(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
-	const createFailed = jetstream.ErrorCode(10049)
+	filesExist := &jetstream.APIError{ErrorCode: 10049}
 	for {
 		s, err := js.CreateStream(ctx, cfg)
-		api, _ := errors.AsType[*jetstream.APIError](err)
-		busy := errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) || api != nil && api.ErrorCode == createFailed
-		if !busy || !pause.For(ctx, 10*time.Millisecond) {
+		isDeleting := errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) || errors.Is(err, filesExist)
+		if !isDeleting || !pause.For(ctx, 10*time.Millisecond) {
 			return s, err
 		}
 	}
 }
 
-// Stream creates the event stream REGISTRY of events/CONTRACT.md#stream, with a new epoch, after
-// mutate has changed its configuration.
+// Stream creates the event stream REGISTRY of events/CONTRACT.md#stream, with a new epoch. mutate changes
+// the configuration first.
 func Stream(t testing.TB, js jetstream.JetStream, mutate ...func(*jetstream.StreamConfig)) jetstream.Stream {
 	t.Helper()
 	cfg := stream.Config(events.DefaultStream, 1, events.DefaultHistory, stream.Identity{})
@@ -179,9 +176,9 @@ func publishMessage(t testing.TB, js jetstream.JetStream, msg *nats.Msg) uint64 
 	return ack.Sequence
 }
 
-// LonelyNode connects to a server that answers requests for stream information like a cluster node
-// that is partitioned from the others: leader is the stream's leader as the node knows it, empty
-// for none. It answers nothing else. Real nodes, which cmd/registry/cluster starts, answer so only by chance.
+// LonelyNode connects to a server that imitates a cluster node that is partitioned from the others. The server
+// answers only requests for stream information, and names leader as the stream's leader, empty for none. Real
+// nodes, which cmd/registry/cluster starts, give that answer only by chance.
 func LonelyNode(t testing.TB, leader string) jetstream.JetStream {
 	t.Helper()
 	s := Server(t, &server.Options{})

@@ -7,12 +7,11 @@ import (
 	"strings"
 )
 
-// Poison is a message of the corpus events/testdata/poison.txt. It breaks the contract or, if Problem is
-// empty, only seems to.
+// Poison is a message of the corpus events/testdata/poison.txt. Most break the contract.
 type Poison struct {
 	Name    string
 	Subject string
-	Problem string // a part of the reason for its rejection
+	Problem string // a part of the reason for its rejection; empty if the message is valid
 	Headers string // the block of headers as sent; empty for a message without headers
 	Payload string
 }
@@ -30,8 +29,8 @@ func Poisons(path string) ([]Poison, error) {
 		if len(fields) != 5 {
 			return nil, fmt.Errorf("%s: %q has %d fields", path, fields[0], len(fields))
 		}
-		for i, quoted := range fields[1:] {
-			fields[i+1], err = strconv.Unquote(quoted)
+		for i := 1; i < len(fields); i++ {
+			fields[i], err = strconv.Unquote(fields[i])
 			if err != nil {
 				return nil, fmt.Errorf("%s: %q: %w", path, fields[0], err)
 			}

@@ -1,6 +1,5 @@
-// Package eventstest has the helpers for events that the tests of every package need. No test uses a fake
-// broker, apart from the one reply of LonelyNode: a broker takes 20 ms to start, so each test has its own,
-// with its own directory and port, and tests may run in parallel.
+// Package eventstest has the helpers for events that the tests of every package need. A real broker takes
+// 20 ms to start, so each test starts its own, with its own directory and port, and tests may run in parallel.
 //
 // Start with Broker, Connect, Stream and Publish.
 //

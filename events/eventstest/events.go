@@ -14,7 +14,7 @@ import (
 	"example.org/registry/events"
 )
 
-// Start returns the time of the first report of Entries.
+// Start returns a time just before the first report of Entries. One report follows in every 7 minutes.
 func Start() time.Time { return time.Date(2021, 1, 4, 6, 0, 0, 0, time.UTC) }
 
 // Entries returns n valid entries with Polish texts, the same for the same seed: seven in ten on
@@ -51,8 +51,7 @@ func makeEntry(r *rand.Rand, i int) events.Entry {
 	return e
 }
 
-// Listed returns the event that lists e with the revision version, but at least 1. The event's id depends
-// only on e and version.
+// Listed returns the event that lists e with version as the revision, or 1 if version is less.
 func Listed(e events.Entry, version int) events.Event {
 	e.Revision = max(1, int64(version))
 	return events.Event{
@@ -71,23 +70,23 @@ func Events(n int, seed uint64) []events.Event {
 }
 
 func pickList(r *rand.Rand) events.List {
-	k := r.IntN(10)
-	if k < 7 {
+	tenth := r.IntN(10)
+	if tenth < 7 {
 		return events.Scammers
 	}
-	if k < 9 {
+	if tenth < 9 {
 		return events.Servers
 	}
 	return events.Legit
 }
 
-// pickChatID returns a chat id of 21 digits, one digit more than any platform has issued. One chat id in
-// fifty recurs.
+// pickChatID returns the chat id of entry i, but once in fifty times the chat id of an earlier entry. The ids have
+// 21 digits, one more than any platform has issued.
 func pickChatID(r *rand.Rand, i int) string {
 	if r.IntN(50) == 0 {
 		i = r.IntN(i + 1)
 	}
-	return fmt.Sprintf("9%020d", uint64(i)*1_000_003+17)
+	return fmt.Sprintf("9%020d", uint64(i)*1_000_003+17) // ids far apart
 }
 
 func pickName(r *rand.Rand) string {
@@ -209,8 +208,7 @@ func AnyDonation() *rapid.Generator[events.Donation] {
 	})
 }
 
-// Complete gives every zero field of an entry a value. Tests that complete their entries therefore
-// also cover a field that is added to Entry later.
+// Complete gives every zero field of an entry a value, also a field that is added to Entry later.
 func Complete(e events.Entry) events.Entry {
 	entry := reflect.ValueOf(&e).Elem()
 	for i := range entry.NumField() {
@@ -231,12 +229,12 @@ func Complete(e events.Entry) events.Entry {
 	return e
 }
 
-// Unset returns the names of the fields of T that are zero in all values. A test that draws values for
-// every field thus notices a new field.
+// Unset returns the names of the fields of T that are zero in all values. A test with it notices a new field for
+// which it draws no values.
 func Unset[T any](values []T) (names []string) {
 	for i := range reflect.TypeFor[T]().NumField() {
-		set := slices.ContainsFunc(values, func(v T) bool { return !reflect.ValueOf(v).Field(i).IsZero() })
-		if !set {
+		isSet := slices.ContainsFunc(values, func(v T) bool { return !reflect.ValueOf(v).Field(i).IsZero() })
+		if !isSet {
 			names = append(names, reflect.TypeFor[T]().Field(i).Name)
 		}
 	}
@@ -267,7 +265,7 @@ func anyText(least, most int) *rapid.Generator[string] {
 
 func anyRevision() *rapid.Generator[int64] { return rapid.Int64Range(1, events.MaxRevision) }
 
-// anyTime draws a UTC time of the years 1970 to 2200, whole seconds or with milliseconds.
+// anyTime draws a UTC time of the years 1970 to 2200, in whole seconds or with milliseconds.
 func anyTime() *rapid.Generator[time.Time] {
 	return rapid.Custom(func(t *rapid.T) time.Time {
 		last := time.Date(2200, 12, 31, 23, 59, 59, 0, time.UTC).Unix()
@@ -283,7 +281,7 @@ func anyInteger() *rapid.Generator[int64] { return rapid.Int64Range(0, 1<<53-1) 
 func anyAttribute(most int) *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		s := rapid.StringOfN(rapid.RuneFrom(nil, printableRunes()), 1, most, -1).Draw(t, "text")
-		if s[0] == ' ' || s[len(s)-1] == ' ' { // which the contract forbids
+		if s[0] == ' ' || s[len(s)-1] == ' ' { // the contract forbids outer spaces
 			return fmt.Sprintf("id-%x", s[:min(len(s), 40)])
 		}
 		return s

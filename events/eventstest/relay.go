@@ -10,14 +10,14 @@ import (
 // and no tools, unlike packet filters. Any goroutine may call its methods; the caller ends it with Close.
 type Relay struct {
 	listener net.Listener
-	to       string // the address that it forwards to
+	to       string // the address to forward to
 	running  sync.WaitGroup
 
 	mu        sync.Mutex
 	changed   *sync.Cond // blackhole or ended has changed
-	blackhole bool
-	away      bool
-	ended     bool
+	blackhole bool       // see Blackhole
+	away      bool       // see Away
+	ended     bool       // by Close
 	conns     map[net.Conn]struct{}
 }
 
@@ -45,8 +45,7 @@ func StartRelay(to string) (*Relay, error) {
 // Addr returns the host:port to connect to.
 func (r *Relay) Addr() string { return r.listener.Addr().String() }
 
-// Blackhole stops forwarding while it is on. It closes nothing: both sides see a network that drops
-// packets.
+// Blackhole stops or resumes forwarding. It closes nothing: both sides see a network that drops packets.
 func (r *Relay) Blackhole(on bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,7 +53,7 @@ func (r *Relay) Blackhole(on bool) {
 	r.changed.Broadcast()
 }
 
-// Away closes every connection, and each new one at once, while it is on.
+// Away closes every connection. While it is on, each new connection is closed at once.
 func (r *Relay) Away(on bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,7 +80,7 @@ func (r *Relay) closeConns() {
 	}
 }
 
-// waitOpen waits while nothing may pass. It returns false once the relay has ended.
+// waitOpen waits for the end of Blackhole. It returns false once the relay has ended.
 func (r *Relay) waitOpen() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -103,7 +102,7 @@ func (r *Relay) forwardConn(in net.Conn) {
 	}
 	defer out.Close()
 
-	// From here on, Away and Close close both.
+	// From here on, Away and Close close both connections.
 	if !r.registerConns(in, out) {
 		return
 	}
@@ -115,7 +114,7 @@ func (r *Relay) forwardConn(in net.Conn) {
 	both.Wait()
 }
 
-// registerConns registers connections for closeConns. It returns false if they are to be closed at once.
+// registerConns registers connections for closeConns. It returns false if the caller must close them at once.
 func (r *Relay) registerConns(conns ...net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

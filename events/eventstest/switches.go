@@ -21,8 +21,8 @@ var nightly bool
 // other processes.
 var RaceDetector bool
 
-// FullRun reports whether tests must take their full counts (kills, mutations, rounds): with the build
-// tag nightly, but not with the race detector, which finds as much in a few rounds.
+// FullRun reports whether tests must do all their kills, mutations and rounds: with the build tag nightly, but
+// not with the race detector, which finds as much in a few rounds.
 func FullRun() bool { return nightly && !RaceDetector }
 
 // Long skips t without the build tag nightly.
@@ -33,8 +33,8 @@ func Long(t testing.TB) {
 	}
 }
 
-// Seed returns the seed of tests that draw without rapid: the same in every run, unless RAPID_SEED is
-// set, which rapid reads, too. .ci/nightly sets it.
+// Seed returns the seed of tests that draw without rapid: RAPID_SEED, which .ci/nightly sets and rapid reads, too,
+// or else 1.
 func Seed() uint64 {
 	if seed, err := strconv.ParseUint(os.Getenv("RAPID_SEED"), 10, 64); err == nil {
 		return seed
@@ -42,27 +42,30 @@ func Seed() uint64 {
 	return 1
 }
 
-// Address hands out ports from a range from which no system assigns ports by itself. So a program can close
+// Address hands out ports from this range. Systems assign free ports from higher ranges, so a program can close
 // its port for a while and find it free later.
 const (
 	firstPort = 20_000
 	numPorts  = 10_000
 )
 
-// claims are the addresses that Address has handed out. Until this process ends, it also listens on the UDP
-// port of each number, so that no other process hands that number out.
+// claims are listeners on the UDP ports of the numbers that Address has handed out. They stay open until this
+// process ends, so that no other process hands out the same number.
 var claims struct {
 	sync.Mutex
-	held []net.PacketConn
+	open []net.PacketConn
 }
 
-// Address returns an unused address of this machine, for a program that cannot report where it
-// listens. No process gets an address that another one got. Any goroutine may call it.
+// Address returns an unused address of this machine, for a program that cannot report where it listens. No two
+// running processes get the same address. Any goroutine may call it.
 func Address() (string, error) {
 	claims.Lock()
 	defer claims.Unlock()
+
+	// Processes begin at different places of the range, so that they seldom try the same ports.
+	begin := os.Getpid()*101 + len(claims.open)
 	for i := range numPorts {
-		address := fmt.Sprint("127.0.0.1:", firstPort+(os.Getpid()*101+len(claims.held)+i)%numPorts)
+		address := fmt.Sprint("127.0.0.1:", firstPort+(begin+i)%numPorts)
 		claim, err := net.ListenPacket("udp", address)
 		if err != nil {
 			continue
@@ -73,7 +76,7 @@ func Address() (string, error) {
 			continue
 		}
 
-		claims.held = append(claims.held, claim)
+		claims.open = append(claims.open, claim)
 		return address, l.Close()
 	}
 	return "", fmt.Errorf("no free port from %d to %d", firstPort, firstPort+numPorts)
@@ -89,11 +92,11 @@ func Until(t rapid.TB, holds func() bool) {
 	}
 }
 
-// Leaks ignores goroutines that NATS leaks, on a busy machine. The client (nats.go 1.55.0) leaks a
-// goroutine that begins only after its ObjectStore.Put has ended: it blocks forever on a nil channel. The
-// server (nats-server 2.15.2) leaks two goroutines of a stream that is being made when the broker stops.
-// A connection or a broker that is left open has other goroutines, which goleak reports. Leaks also
-// ignores the workers that bleve starts when a program imports it.
+// Leaks ignores the goroutines that NATS leaks on a busy machine, and the workers that bleve starts when a
+// program imports it. The client (nats.go 1.55.0) leaks a goroutine that begins only after its ObjectStore.Put
+// has ended: it blocks forever on a nil channel. The server (nats-server 2.15.2) leaks two goroutines of a
+// stream that is being made when the broker stops. A connection or a broker that is left open has other
+// goroutines, which goleak reports.
 func Leaks() []goleak.Option {
 	return []goleak.Option{
 		goleak.IgnoreTopFunction("github.com/nats-io/nats.go/jetstream.(*jetStream).resetPendingAcksOnReconnect"),
@@ -103,8 +106,8 @@ func Leaks() []goleak.Option {
 	}
 }
 
-// Main is the TestMain of a package that prepares something: it calls run, which returns the status of
-// m.Run, demands that no goroutine is left, and ends the process.
+// Main is the TestMain of a package that prepares something. It calls run, which prepares, calls m.Run and returns
+// its status. Main then checks that no goroutine is left, and ends the process.
 func Main(m *testing.M, run func(*testing.M) (status int, err error)) {
 	flag.Parse()
 	status, err := run(m)

@@ -19,7 +19,7 @@ type Texts struct {
 	often *rand.Zipf // draws indexes of words, mostly low ones
 }
 
-// NewTexts makes the vocabulary. The first word is in two of five reasons, most others in few.
+// NewTexts makes the vocabulary. The first word is in two of five reasons, and most words are in few.
 func NewTexts(r *rand.Rand) *Texts {
 	t := &Texts{Rand: r, words: strings.Fields("oszust konto nitro discord kupujący paysafecard serwer zł phishing token przelew")}
 	for len(t.words) < vocabulary {

@@ -10,7 +10,7 @@ import (
 // Twin is a naive read model: the last state of each subject, in maps. One goroutine at a time may
 // use it.
 type Twin struct {
-	Entries   map[events.Subject]events.Entry // listed ones
+	Entries   map[events.Subject]events.Entry // only listed entries
 	Views     map[events.Subject]int64
 	Donations map[string]events.Donation // by id
 }
@@ -36,11 +36,12 @@ func (w *Twin) Apply(data events.Data) {
 	}
 }
 
-// Shown returns the current state of the entry with the list and id of e. shown is false if the
-// list does not show it.
-func (w *Twin) Shown(e events.Entry) (now events.Entry, shown bool) {
-	now, listed := w.Entries[e.Subject()]
-	return now, listed && (!now.List.Trusted() || now.Verified)
+// Shown returns the current state of an entry of which e is any state. shown is false if the list does not
+// show it.
+func (w *Twin) Shown(e events.Entry) (current events.Entry, shown bool) {
+	current, listed := w.Entries[e.Subject()]
+	mayShow := current.Verified || !current.List.Trusted()
+	return current, listed && mayShow
 }
 
 // List returns the entries that a list shows: most viewed first if popular is set, else newest
@@ -53,14 +54,13 @@ func (w *Twin) List(list events.List, popular bool) []events.Entry {
 		}
 	}
 
-	slices.SortFunc(out, func(a, b events.Entry) int { // oldest or least viewed first; reversed below
-		byKey := a.ReportedAt.Compare(b.ReportedAt)
+	slices.SortFunc(out, func(a, b events.Entry) int {
+		order := b.ReportedAt.Compare(a.ReportedAt)
 		if popular {
-			byKey = cmp.Compare(w.countViews(a), w.countViews(b))
+			order = cmp.Compare(w.countViews(b), w.countViews(a))
 		}
-		return cmp.Or(byKey, cmp.Compare(a.EntryID, b.EntryID))
+		return cmp.Or(order, cmp.Compare(b.EntryID, a.EntryID))
 	})
-	slices.Reverse(out)
 	return out
 }
 
