@@ -41,12 +41,12 @@ type explained struct {
 func (e *explained) Error() string   { return e.text }
 func (e *explained) Unwrap() []error { return []error{e.kind, e.cause} }
 
-// Explain returns err, the error of a request or publish on subject, with its reason: the user may not
-// make the request (see explainRefusal), there is no JetStream, or it does not answer. It returns nil and
-// a reply of the broker, such as jetstream.ErrStreamNotFound, unchanged. nc is nil without a connection.
-func Explain(nc *nats.Conn, err error, subject string) error {
+// Explain wraps the error of a request or publish, on a subject that begins with prefix, if it knows the
+// reason: the user may not make the request, there is no JetStream, or JetStream does not answer. Any other
+// error, such as jetstream.ErrStreamNotFound, stays unchanged. nc is nil if there is no connection.
+func Explain(nc *nats.Conn, err error, prefix string) error {
 	if nc != nil {
-		err = explainRefusal(nc, err, subject)
+		err = explainRefusal(nc, err, prefix)
 	}
 	if isAny(err, ErrRefused, ErrNoJetStream, ErrSilent) {
 		return err
@@ -61,9 +61,9 @@ func Explain(nc *nats.Conn, err error, subject string) error {
 	return err
 }
 
-// explainRefusal returns the permission violation that explains a timed-out request or publish, or else
-// err. It looks at the connection's last error alone, which must name a subject that begins with prefix,
-// or the inbox for the reply.
+// explainRefusal explains a timeout by the connection's last error, if that is a permission violation. The
+// violation must name a subject that begins with prefix, or the inbox for replies: else it is about another
+// request.
 func explainRefusal(nc *nats.Conn, err error, prefix string) error {
 	if !isTimeout(err) || errors.Is(err, ErrRefused) {
 		return err
@@ -74,9 +74,9 @@ func explainRefusal(nc *nats.Conn, err error, prefix string) error {
 		return err
 	}
 
-	// Did the broker refuse the request, or the inbox of the reply?
-	_, rest, _ := strings.Cut(last.Error(), `Publish to "`)
-	subject, _, isPublish := strings.Cut(rest, `"`)
+	// Did the broker refuse the request, or the inbox of the reply? The text has: Publish to "SUBJECT".
+	_, afterQuote, _ := strings.Cut(last.Error(), `Publish to "`)
+	subject, _, isPublish := strings.Cut(afterQuote, `"`)
 	if isPublish && strings.HasPrefix(subject, prefix) {
 		return &explained{"this user of the broker may not publish to " + events.MaskSubject(subject, nil), ErrRefused, err}
 	}
@@ -101,9 +101,8 @@ const (
 // NotRunning is the remedy if the broker is not running.
 const NotRunning = "start the broker, or correct --nats-url (REGISTRY_NATS_URL); without it registry serve has a broker of its own"
 
-// Remedy returns what an operator can do about err, of a connection or a request, as the end of a
-// sentence in the imperative. It returns "" if there is nothing to add, and for a refusal, which
-// names the remedy itself.
+// Remedy returns the advice to an operator about the error of a connection or a request, as the end of a
+// sentence in the imperative. It returns "" if there is no advice, and for a refusal, whose text has it.
 func Remedy(err error) string {
 	err = Explain(nil, err, "") // from here on, err matches the kind of its reason
 	for _, known := range [...]struct {
@@ -159,17 +158,17 @@ func apiCode(err error) jetstream.ErrorCode {
 
 // OneLine returns the text of err on one line: a server reports several mistakes on several lines.
 func OneLine(err error) string {
-	return strings.Join(strings.FieldsFunc(strings.TrimSpace(err.Error()), func(r rune) bool {
-		return r == '\n' || r == '\r'
-	}), "; ")
+	isBreak := func(r rune) bool { return r == '\n' || r == '\r' }
+	lines := strings.FieldsFunc(strings.TrimSpace(err.Error()), isBreak)
+	return strings.Join(lines, "; ")
 }
 
 func isTimeout(err error) bool {
 	return isAny(err, context.DeadlineExceeded, nats.ErrTimeout, jetstream.ErrAsyncPublishTimeout)
 }
 
-// IsConflict reports whether a message was not stored because the last sequence that it expected is
-// no longer the last one.
+// IsConflict reports whether a message was not stored because the stream has got another last message than
+// the publisher expected.
 func IsConflict(err error) bool {
 	code := apiCode(err)
 	return code == jetstream.JSErrCodeStreamWrongLastSequence || code == jetstream.JSErrCodeStreamWrongLastSequenceConstant

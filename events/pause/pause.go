@@ -11,10 +11,10 @@ import (
 func For(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
+
 	select {
 	case <-timer.C:
-		return ctx.Err() == nil
 	case <-ctx.Done():
-		return false
 	}
+	return ctx.Err() == nil
 }

@@ -19,7 +19,7 @@ import (
 const (
 	maxBatch      = 1000        // messages: the broker's limit
 	maxBatchBytes = 4 << 20     // payload, far below the broker's buffer
-	maxQuestions  = 64          // for last messages, at the same time
+	maxLookups    = 64          // of last messages, at the same time
 	maxAttempts   = 4           // to send a batch that is not acknowledged
 	attemptPause  = time.Second // before sending such a batch again
 )
@@ -29,7 +29,7 @@ type Summary struct {
 	Sent         int    // stored
 	Known        int    // not sent: the stream has them
 	Stale        int    // not sent: the stream has a greater revision
-	LastSequence uint64 // the highest sequence of the messages sent and found, or 0
+	LastSequence uint64 // the highest sequence of the messages sent, known or stale; 0 if there are none
 }
 
 // Done returns how many messages were dealt with.
@@ -91,7 +91,8 @@ func nextBatch(messages []Message) []Message {
 	size := 0
 	for i := range messages {
 		size += len(messages[i].Payload)
-		if i == maxBatch || i > 0 && size > maxBatchBytes {
+		isFull := i == maxBatch || size > maxBatchBytes
+		if isFull && i > 0 {
 			return messages[:i]
 		}
 	}
@@ -103,35 +104,31 @@ func nextBatch(messages []Message) []Message {
 // first message.
 func (p *Publisher) publishBatch(ctx context.Context, batch []Message) (Summary, *MessageError) {
 	for attempt := 1; ; attempt++ {
-		sum, wrong, err := p.tryBatch(ctx, batch)
+		sum, invalid, err := p.tryBatch(ctx, batch)
 		if err == nil {
-			return sum, wrong
+			return sum, invalid
 		}
-
 		if ctx.Err() != nil {
 			return Summary{}, &MessageError{0, ctx.Err()}
 		}
-		// The broker would refuse the batch again. Without a reply, only the acknowledgment may have been lost.
+
+		// After a refusal, the broker would refuse the batch again.
 		_, isReply := errors.AsType[*jetstream.APIError](err)
-		refused := isReply || errors.Is(err, natserr.ErrRefused)
-		if refused || attempt == maxAttempts {
-			return Summary{}, &MessageError{0, err}
-		}
-		if !pause.For(ctx, attemptPause) { // ctx has ended
+		isRefusal := isReply || errors.Is(err, natserr.ErrRefused)
+		if isRefusal || attempt == maxAttempts || !pause.For(ctx, attemptPause) {
 			return Summary{}, &MessageError{0, err}
 		}
 	}
 }
 
-// tryBatch sends the newer messages of a batch, up to the first message that must not be sent: wrong says
-// why. err is the error of the whole batch.
-func (p *Publisher) tryBatch(ctx context.Context, batch []Message) (sum Summary, wrong *MessageError, err error) {
+// tryBatch sends the newer messages of a batch. invalid is the first message that must not be sent, with the
+// reason: only the messages before it are sent and counted. err is an error of the whole batch.
+func (p *Publisher) tryBatch(ctx context.Context, batch []Message) (sum Summary, invalid *MessageError, err error) {
 	last, err := p.lastStates(ctx, batch)
 	if err != nil {
 		return Summary{}, nil, err
 	}
 
-	// Compare each message with the stream's last one, or with the message before it in this batch.
 	var send []*nats.Msg
 	for i := range batch {
 		msg, err := batch[i].encodeMessage()
@@ -142,14 +139,14 @@ func (p *Publisher) tryBatch(ctx context.Context, batch []Message) (sum Summary,
 		found := last[msg.Subject]
 		order, err := p.compareStates(batch[i].Event.Data, found.data)
 		if err != nil {
-			wrong = &MessageError{i, err}
+			invalid = &MessageError{i, err}
 			break
 		}
 
 		switch order {
 		case newer:
 			send = append(send, msg)
-			last[msg.Subject] = state{data: batch[i].Event.Data}
+			last[msg.Subject] = state{data: batch[i].Event.Data} // for the next message on the subject in this batch
 		case known:
 			sum.Known++
 		case stale:
@@ -160,27 +157,24 @@ func (p *Publisher) tryBatch(ctx context.Context, batch []Message) (sum Summary,
 
 	sum.Sent = len(send)
 	if len(send) == 0 || p.cfg.DryRun {
-		return sum, wrong, nil
+		return sum, invalid, nil
 	}
 
 	sequence, err := p.sendBatch(ctx, send)
 	sum.LastSequence = max(sum.LastSequence, sequence)
-	return sum, wrong, err
+	return sum, invalid, err
 }
 
-// lastStates returns the last states of the batch's subjects, by subject.
+// lastStates returns the last states of the batch's subjects, by subject. A subject without a message has none.
 func (p *Publisher) lastStates(ctx context.Context, batch []Message) (map[string]state, error) {
-	subjects := map[string]struct{}{}
-	for i := range batch {
-		subjects[batch[i].Event.Data.Subject().String()] = struct{}{}
-	}
-	if err := p.dropUnsent(ctx, subjects); err != nil {
+	subjects, err := p.subjectsToLookUp(ctx, batch)
+	if err != nil {
 		return nil, err
 	}
 
-	// Ask about many subjects at the same time.
+	// Look up many subjects at the same time.
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(maxQuestions)
+	group.SetLimit(maxLookups)
 	var mu sync.Mutex
 	states := map[string]state{}
 	for subject := range subjects {
@@ -195,11 +189,11 @@ func (p *Publisher) lastStates(ctx context.Context, batch []Message) (map[string
 	return states, group.Wait()
 }
 
-// dropUnsent removes the subjects that cannot be in the stream, so that a first import asks no questions.
-// If the stream was empty before the first batch, these are the subjects that this Publisher has not
-// sent; else there are none. A message that somebody else publishes meanwhile is missed. That is
-// harmless: the revision decides which state is the latest.
-func (p *Publisher) dropUnsent(ctx context.Context, subjects map[string]struct{}) error {
+// subjectsToLookUp returns the batch's subjects that the stream may have. If the stream was empty before the first
+// batch, these are the subjects that this Publisher has sent before, so that a first import needs no lookups. A
+// message that somebody else publishes meanwhile is then missed. That is harmless: the revision decides which state
+// is the latest.
+func (p *Publisher) subjectsToLookUp(ctx context.Context, batch []Message) (map[string]struct{}, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
@@ -207,23 +201,25 @@ func (p *Publisher) dropUnsent(ctx context.Context, subjects map[string]struct{}
 	if !p.looked {
 		info, err := stream.Stream{JS: p.js, Name: p.cfg.Stream}.Info(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		p.looked = true
-		if info.State.LastSeq == 0 {
-			p.sent = map[string]struct{}{}
-		}
+		p.beganEmpty = info.State.LastSeq == 0
 	}
 
-	if p.sent == nil { // the stream had messages
-		return nil
+	subjects := map[string]struct{}{}
+	for i := range batch {
+		subjects[batch[i].Event.Data.Subject().String()] = struct{}{}
+	}
+	if !p.beganEmpty {
+		return subjects, nil
 	}
 
 	for subject := range subjects {
-		if _, sent := p.sent[subject]; !sent {
-			p.sent[subject] = struct{}{} // from now on the stream may have it, even if no acknowledgment comes
+		if !p.sent[subject] {
+			p.sent[subject] = true // from now on the stream may have it, even if no acknowledgment comes
 			delete(subjects, subject)
 		}
 	}
-	return nil
+	return subjects, nil
 }

@@ -29,7 +29,7 @@ import (
 	"example.org/registry/events/stream"
 )
 
-// headerRoom is the size that the headers of a message may have, in bytes.
+// headerRoom is the number of bytes left for the headers of a message, which MaxPayload includes.
 const headerRoom = 512
 
 // Config configures a Publisher. The zero value is usable.
@@ -57,9 +57,10 @@ type Publisher struct {
 	js  jetstream.JetStream
 	cfg Config
 
-	mu     sync.Mutex
-	looked bool                // PublishAll has asked whether the stream is empty
-	sent   map[string]struct{} // subjects sent so far; nil unless the stream was empty at first
+	mu         sync.Mutex
+	looked     bool            // PublishAll has asked whether the stream is empty
+	beganEmpty bool            // the stream was empty then
+	sent       map[string]bool // subjects sent so far, if the stream began empty
 }
 
 // New returns a Publisher.
@@ -70,7 +71,7 @@ func New(js jetstream.JetStream, cfg Config) *Publisher {
 	if cfg.Timeout <= 0 {
 		cfg.Timeout = 10 * time.Second
 	}
-	return &Publisher{js: js, cfg: cfg}
+	return &Publisher{js: js, cfg: cfg, sent: map[string]bool{}}
 }
 
 // StaleError is the error for an event that was not sent, since the stream has a newer state of its
@@ -107,7 +108,6 @@ func (p *Publisher) Publish(ctx context.Context, e events.Event) (Ack, error) {
 	if err != nil {
 		return Ack{}, err
 	}
-
 	order, err := p.compareStates(e.Data, last.data)
 	if err != nil {
 		return Ack{}, err
@@ -180,8 +180,8 @@ type state struct {
 	sequence uint64
 }
 
-// lastState returns the state in the last message of a subject. It is empty if there is no message, or
-// if the registry rejects the message.
+// lastState returns the state in the last message of a subject. The state is empty if there is no message, or
+// if readers reject the message.
 func (p *Publisher) lastState(ctx context.Context, subject string) (state, error) {
 	m, err := stream.Stream{JS: p.js, Name: p.cfg.Stream}.LastMessage(ctx, subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -191,10 +191,9 @@ func (p *Publisher) lastState(ctx context.Context, subject string) (state, error
 		return state{}, err
 	}
 
-	// A message that readers reject is no state.
 	e, err := m.Event()
 	if err != nil {
-		return state{}, nil
+		return state{}, nil // readers reject it
 	}
 	return state{e.Data, m.Sequence}, nil
 }
@@ -208,9 +207,9 @@ const (
 	stale              // the stream has a greater state
 )
 
-// compareStates compares the state d with last, the last state of its subject in the stream, which is nil
-// if there is none. The error is an *events.Error: the revision is far ahead of the clock, or the stream
-// has a greater state with the same revision.
+// compareStates compares d with last, the last state of its subject in the stream, or nil if there is none.
+// The error is an *events.Error: the revision is far ahead of the clock, or the stream has a greater state
+// with the same revision.
 func (p *Publisher) compareStates(d, last events.Data) (order, error) {
 	lastRevision := int64(0)
 	if last != nil {

@@ -16,13 +16,13 @@ import (
 func Config(name string, replicas, history int, id Identity) jetstream.StreamConfig {
 	perSubject := int64(history)
 	if history <= 0 {
-		perSubject = -1
+		perSubject = -1 // all
 	}
+
 	metadata := map[string]string{events.MetadataEpoch: cmp.Or(id.Epoch, events.NewEpoch())}
 	if len(id.Follows) > 0 {
 		metadata[events.MetadataFollows] = strings.Join(id.Follows, " ")
 	}
-
 	if id.Demo {
 		metadata[events.MetadataDemo] = "true"
 	}
@@ -39,7 +39,7 @@ func Config(name string, replicas, history int, id Identity) jetstream.StreamCon
 		MaxMsgsPerSubject:  perSubject,
 		MaxMsgSize:         events.MaxPayload,
 		Replicas:           replicas,
-		Duplicates:         100 * time.Millisecond, // a message that repeats the id of an earlier one is dropped for so long: the least that a broker takes
+		Duplicates:         100 * time.Millisecond, // in which a repeated Nats-Msg-Id is dropped: the shortest that a broker accepts
 		DenyDelete:         true,                   // AllowRollup stays false, too: a roll-up of "all" would erase the stream
 		AllowDirect:        true,
 		AllowAtomicPublish: true,

@@ -21,8 +21,8 @@ type Identity struct {
 	Demo    bool     `json:"demo,omitempty"` // of the demonstration
 }
 
-// IdentityOf returns the identity in a stream's metadata. If that has no epoch, the stream's creation time
-// is the epoch.
+// IdentityOf returns the identity in a stream's metadata. Without an epoch there, the stream's creation time is
+// the epoch.
 func IdentityOf(info *jetstream.StreamInfo) Identity {
 	metadata := info.Config.Metadata
 	epoch := metadata[events.MetadataEpoch]
@@ -38,14 +38,17 @@ func IdentityOf(info *jetstream.StreamInfo) Identity {
 	}
 }
 
-// Has reports whether the identity is of an epoch, or follows it.
+// Has reports whether epoch is the identity's own epoch or one that it follows.
 func (i Identity) Has(epoch string) bool {
 	return i.Epoch == epoch || slices.Contains(i.Follows, epoch)
 }
 
 // Related reports whether two identities are of one registry: they have an epoch in common.
 func (i Identity) Related(o Identity) bool {
-	return i.Epoch != "" && o.Has(i.Epoch) || slices.ContainsFunc(i.Follows, o.Has)
+	if i.Epoch != "" && o.Has(i.Epoch) { // a new store has no epoch
+		return true
+	}
+	return slices.ContainsFunc(i.Follows, o.Has)
 }
 
 // Follow returns the epochs that a new epoch follows: the epochs of others and all that they follow, each

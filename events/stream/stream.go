@@ -45,9 +45,9 @@ type Stream struct {
 	Name string
 }
 
-// Info returns the stream's configuration and state, and what options ask for, such as its subjects. The
-// error is jetstream.ErrStreamNotFound, or the reason for the lack of a reply.
-func (s Stream) Info(ctx context.Context, options ...jetstream.StreamInfoOpt) (info *jetstream.StreamInfo, err error) {
+// Info returns the stream's configuration and state. Options ask for more, such as its subjects. The error
+// is jetstream.ErrStreamNotFound, or the reason for the lack of a reply.
+func (s Stream) Info(ctx context.Context, options ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
 	nc := s.JS.Conn()
 	if !nc.IsConnected() {
 		return nil, ErrNotConnected
@@ -55,13 +55,7 @@ func (s Stream) Info(ctx context.Context, options ...jetstream.StreamInfoOpt) (i
 
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	found, err := s.JS.Stream(ctx, s.Name)
-	if err == nil {
-		info = found.CachedInfo()
-	}
-	if err == nil && len(options) > 0 {
-		info, err = found.Info(ctx, options...)
-	}
+	info, err := s.requestInfo(ctx, options)
 	if err != nil {
 		return nil, natserr.Explain(nc, err, s.apiPrefix()+"STREAM.INFO."+s.Name)
 	}
@@ -73,12 +67,23 @@ func (s Stream) Info(ctx context.Context, options ...jetstream.StreamInfoOpt) (i
 	return info, nil
 }
 
+func (s Stream) requestInfo(ctx context.Context, options []jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
+	found, err := s.JS.Stream(ctx, s.Name)
+	if err != nil {
+		return nil, err
+	}
+	if len(options) == 0 {
+		return found.CachedInfo(), nil // the broker has just sent it
+	}
+	return found.Info(ctx, options...)
+}
+
 // Message is a message as its stream stores it.
 type Message struct {
 	Subject  string
 	Sequence uint64
 	Time     time.Time   // when the broker stored it
-	Header   nats.Header // nil also if it does not decode: the client library then delivers the message without a header
+	Header   nats.Header // nil also if it does not decode, as in a message from the client library
 	Data     []byte
 }
 
@@ -96,11 +101,11 @@ func (m *Message) Event() (events.Event, error) {
 	return e, err
 }
 
-// request is the request of STREAM.MSG.GET. Sequence alone asks for the message at it.
+// request is the request of STREAM.MSG.GET.
 type request struct {
-	Sequence uint64 `json:"seq,omitempty"`
-	Next     string `json:"next_by_subj,omitempty"` // for the first message on this subject at or after Sequence
-	Last     string `json:"last_by_subj,omitempty"` // for the last message on this subject
+	Sequence uint64 `json:"seq,omitempty"`          // of the message, if Next and Last are empty
+	Next     string `json:"next_by_subj,omitempty"` // the subject of the first message at or after Sequence
+	Last     string `json:"last_by_subj,omitempty"` // the subject of the last message
 }
 
 // Message returns the message at a sequence, or jetstream.ErrMsgNotFound, as the next three methods do.
@@ -148,8 +153,9 @@ func parseMessage(reply []byte) (Message, error) {
 		return Message{}, err
 	}
 
-	// Headers that do not decode are no reason to lose the message.
 	m := Message{Subject: r.Message.Subject, Sequence: r.Message.Sequence, Time: r.Message.Time, Data: r.Message.Data}
+
+	// Headers that do not decode are no reason to lose the message.
 	if header, err := nats.DecodeHeadersMsg(r.Message.Header); err == nil {
 		m.Header = header
 	}
@@ -162,7 +168,7 @@ func (s Stream) PurgeBefore(ctx context.Context, subject string, sequence uint64
 	return err
 }
 
-// PublishAfter stores an event's JSON if the sequence of the last message on its subject is last.
+// PublishAfter stores an event's JSON if last is the sequence of the last message on its subject.
 // Otherwise the error is a conflict (natserr.IsConflict).
 func (s Stream) PublishAfter(ctx context.Context, subject string, payload []byte, last uint64) error {
 	nc := s.JS.Conn()
