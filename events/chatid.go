@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// checkChatID rejects anything but a chat id (IsChatID). No check would find an entry with another text, and
-// a check that finds no entry passes for an all-clear.
+// checkChatID rejects anything but a chat id (IsChatID). A search by id would never find an entry with another
+// text, and people take an empty result for an all-clear.
 func checkChatID(s string) error {
 	if isLostValue(s) {
 		return newDataError("chatId", "a value that a program has lost, such as undefined or null; of an unknown person, send unknown-<entryId>")
@@ -49,28 +49,22 @@ func ReferredChatID(s string) (id string, ok bool) {
 		return id, ok && isDigits(id)
 	}
 
-	// A query or a fragment may follow the path. An address with a user name leads to a host that its reader does not expect.
+	// A query or a fragment may follow the path. A user name may not stand before the host: to a reader,
+	// https://discord.com@evil.example looks like an address of discord.com.
 	address, err := url.Parse("https://" + webScheme.ReplaceAllString(s, ""))
 	if err != nil || address.User != nil {
 		return "", false
 	}
 	id, ok = strings.CutPrefix(address.Path, "/users/")
 	id = strings.TrimSuffix(id, "/")
-	return id, ok && isPlatform(address.Hostname()) && isDigits(id)
+	return id, ok && platformHost.MatchString(strings.ToLower(address.Hostname())) && isDigits(id)
 }
 
 func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-var webScheme = regexp.MustCompile(`^[hH][tT][tT][pP][sS]?://`)
+var (
+	webScheme = regexp.MustCompile(`^[hH][tT][tT][pP][sS]?://`)
 
-// isPlatform reports whether host is a domain of the chat platform, or below it.
-func isPlatform(host string) bool {
-	host = strings.ToLower(host)
-	for _, domain := range [...]string{"discord.com", "discordapp.com"} {
-		if below, ok := strings.CutSuffix(host, domain); ok && (below == "" || strings.HasSuffix(below, ".")) {
-			// With any other character, such as ? or @, the address would lead to another host.
-			return strings.Trim(below, "abcdefghijklmnopqrstuvwxyz0123456789-.") == ""
-		}
-	}
-	return false
-}
+	// platformHost matches the domains of the chat platform, and all domains below them.
+	platformHost = regexp.MustCompile(`^([a-z0-9.-]*\.)?discord(app)?\.com$`)
+)

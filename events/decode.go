@@ -26,7 +26,7 @@ func Decode(payload []byte) (Event, error) {
 		return Event{}, newError("event", "contains NUL")
 	}
 
-	// Read the envelope, and then the data: the type in the envelope says which members the data has.
+	// Read the envelope, then the data: the type in the envelope says which members the data has.
 	var env envelopeJSON
 	if err := readObject("event", payload, &env); err != nil {
 		return Event{}, err
@@ -86,8 +86,8 @@ func isJSONType(contentType string) bool {
 	return err == nil && (media == "application/json" || strings.HasSuffix(media, "+json"))
 }
 
-// The JSON of events. Members are pointers: nil means that the member is missing or null, which counts as
-// missing. Members with omitzero may be missing.
+// The JSON of events. A nil pointer means that the member is missing or null. readObject refuses both, except for
+// members with omitzero.
 type (
 	envelopeJSON struct {
 		SpecVersion *string        `json:"specversion"`
@@ -246,20 +246,23 @@ func decodeDonation(raw []byte) (Data, error) {
 }
 
 // readObject reads JSON into object, a pointer to one of the structs above, and refuses JSON that lacks a
-// required member. field is the path of the object in errors: "event" or "data".
-func readObject(field string, raw []byte, object any) error {
-	prefix := ""
-	if field != "event" { // errors name a member of the envelope without a prefix
-		prefix = field + "."
-	}
-
+// required member. name is the name of the object in errors: "event" or "data".
+func readObject(name string, raw []byte, object any) error {
 	if err := json.Unmarshal(raw, object); err != nil {
-		return explainJSON(err, field, prefix, raw)
+		return explainJSON(err, name, raw)
 	}
 	if missing := missingMember(object); missing != "" {
-		return newError(prefix+missing, "missing")
+		return newError(memberPath(name, missing), "missing")
 	}
 	return nil
+}
+
+// memberPath returns the name of an object's member in errors, such as "data.name", or "id" in the envelope.
+func memberPath(object, member string) string {
+	if object == "event" {
+		return member
+	}
+	return object + "." + member
 }
 
 // missingMember returns the name of the first required member that is missing, or "". object points to one
@@ -275,9 +278,8 @@ func missingMember(object any) string {
 	return ""
 }
 
-// explainJSON turns an error of the JSON library into an *Error that repeats no input. field is the path of
-// the object, and prefix goes before the name of a member.
-func explainJSON(err error, field, prefix string, raw []byte) error {
+// explainJSON turns an error of the JSON library about an object into an *Error that repeats no input.
+func explainJSON(err error, object string, raw []byte) error {
 	if errors.Is(err, jsontext.ErrDuplicateName) {
 		return newError("event", "an object has the same member twice")
 	}
@@ -288,13 +290,13 @@ func explainJSON(err error, field, prefix string, raw []byte) error {
 		return newError("event", "not JSON: ends too early")
 	}
 
-	// A semantic error is about a value of the wrong kind. An empty path means the object itself.
+	// A semantic error is about a value of the wrong kind: the object itself, or a member, such as /proofs/id.
 	if semantic, ok := errors.AsType[*json.SemanticError](err); ok {
-		path := strings.ReplaceAll(strings.TrimPrefix(string(semantic.JSONPointer), "/"), "/", ".")
-		if path != "" {
-			field = prefix + path
+		member := strings.ReplaceAll(strings.TrimPrefix(string(semantic.JSONPointer), "/"), "/", ".")
+		if member == "" {
+			return newError(object, describeKind(semantic))
 		}
-		return newError(field, describeKind(semantic))
+		return newError(memberPath(object, member), describeKind(semantic))
 	}
 
 	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
@@ -303,14 +305,14 @@ func explainJSON(err error, field, prefix string, raw []byte) error {
 	return newError("event", "not JSON that RFC 8259 allows")
 }
 
-// describeKind says which kind of value a member must have.
+// describeKind says which kind of JSON value the Go type of the error needs.
 func describeKind(err *json.SemanticError) string {
 	want := err.GoType
-	for want != nil && want.Kind() == reflect.Pointer {
-		want = want.Elem()
-	}
 	if want == nil {
 		return "must be an object"
+	}
+	for want.Kind() == reflect.Pointer {
+		want = want.Elem()
 	}
 
 	switch want.Kind() {
@@ -334,13 +336,10 @@ func parseTime(field, written string) (time.Time, error) {
 		return time.Time{}, newError(field, "longer than 64 bytes")
 	}
 
-	// RFC 3339 allows a small t and z, which Go refuses. Package time reads texts that RFC 3339 forbids; the JSON library refuses them.
-	quoted, err := jsontext.AppendQuote(nil, strings.ToUpper(written))
+	// The JSON library is as strict as RFC 3339, and package time is not. But RFC 3339 also allows a small t and z.
+	quoted, _ := jsontext.AppendQuote(nil, strings.ToUpper(written)) // no error: written is valid UTF-8
 	var t time.Time
-	if err == nil {
-		err = json.Unmarshal(quoted, &t)
-	}
-	if err != nil {
+	if err := json.Unmarshal(quoted, &t); err != nil {
 		return time.Time{}, newTimeError(field, "not an RFC 3339 time such as 2026-11-21T10:15:00Z", written)
 	}
 	return t.UTC().Truncate(time.Millisecond), nil

@@ -32,22 +32,21 @@ func Encode(e Event) ([]byte, error) {
 }
 
 // AppendData appends the JSON of d, without an envelope, to dst. Equal data give equal text: digests, and
-// the order of states with equal revisions, rest on that. d must be valid (Validate): for invalid data,
-// AppendData appends nothing, or JSON that Decode refuses.
+// the order of states with equal revisions, rest on that. d must be valid (Validate).
 func AppendData(dst []byte, d Data) []byte {
 	w := writer{dst}
 	d.appendTo(&w)
 	return w.b
 }
 
-// writer appends JSON, and replaces invalid UTF-8 in strings. before is the JSON between the last value and the next.
+// writer appends JSON. Most methods append a value, and first the JSON before it, such as a comma and a name.
 type writer struct{ b []byte }
 
 func (w *writer) add(s string) { w.b = append(w.b, s...) }
 
 func (w *writer) addText(before, s string) {
 	w.add(before)
-	// The only error is invalid UTF-8, which the library has already replaced.
+	// The only error is for invalid UTF-8, which AppendQuote has then replaced.
 	w.b, _ = jsontext.AppendQuote(w.b, s)
 }
 
@@ -87,6 +86,7 @@ func (d DonationRemoval) appendTo(w *writer) {
 	w.add(`}`)
 }
 
+// addTarget begins the object of data about an entry.
 func (w *writer) addTarget(l List, entryID string) {
 	w.addText(`{"list":`, string(l))
 	w.addText(`,"entryId":`, entryID)

@@ -36,14 +36,17 @@ func (e *Error) Plain() string {
 var ErrBinaryMode = newError("event", "CloudEvents in binary mode (ce- headers) are not read; send structured mode: "+
 	"the whole event as JSON, "+HeaderContent+" "+ContentType)
 
-// IsBinaryMode reports whether its headers make a message a CloudEvent in binary mode. Ask only about a
-// message whose payload is no event: a payload that is an event is read, whatever the headers are.
+// IsBinaryMode reports whether a message with these headers is a CloudEvent in binary mode. Call it only if the
+// payload does not decode as an event: an event is accepted with any headers of CloudEvents.
 func IsBinaryMode(header map[string][]string) bool {
+	media := header[HeaderContent]
+	if len(media) > 0 && strings.HasPrefix(strings.ToLower(media[0]), "application/cloudevents") {
+		return false // structured mode
+	}
+
 	for name := range header {
 		if strings.EqualFold(name, "ce-specversion") {
-			media := header[HeaderContent]
-			isStructured := len(media) > 0 && strings.HasPrefix(strings.ToLower(media[0]), "application/cloudevents")
-			return !isStructured
+			return true
 		}
 	}
 	return false
@@ -51,8 +54,8 @@ func IsBinaryMode(header map[string][]string) bool {
 
 var errStatus = newError("headers", "Status is the broker's own; send the event without the headers of another message")
 
-// CheckHeaders returns an error for headers that no event may have. Some client libraries take a
-// message with a header "Status" for the broker's own message, so some readers would miss the event.
+// CheckHeaders returns an error if there is a header "Status". Some client libraries take a message with that
+// header for the broker's own message, so some readers would miss the event.
 func CheckHeaders(header map[string][]string) error {
 	for name := range header {
 		if strings.EqualFold(name, "status") {
@@ -87,15 +90,15 @@ func newTimeError(field, problem, written string) error {
 
 // quoteASCII returns the beginning of foreign text, quoted, in printable ASCII.
 func quoteASCII(s string) string {
-	cut := clipText(s, maxQuoted)
-	quoted := clipText(strconv.QuoteToASCII(cut), 2*maxQuoted) // escapes lengthen the text
-	if len(cut) < len(s) {
+	beginning := clipText(s, maxQuoted)
+	quoted := clipText(strconv.QuoteToASCII(beginning), 2*maxQuoted) // escapes have lengthened the text
+	if len(beginning) < len(s) {
 		quoted += "..."
 	}
 	return quoted
 }
 
-// clipText cuts s to at most n bytes without splitting a character.
+// clipText cuts s to at most n bytes without splitting a character. A cut text is valid UTF-8.
 func clipText(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -61,8 +61,8 @@ const NumLists = 3
 // Lists returns every list in the order in which a check reports them.
 func Lists() [NumLists]List { return [NumLists]List{Scammers, Servers, Legit} }
 
-// Trusted reports whether the list is of trusted persons. Its entries are shown once they are
-// verified; entries of the other lists are reports, and shown at once.
+// Trusted reports whether l is the list of trusted persons. Its entries are shown only if they are
+// verified. Entries of the other lists are reports, and shown at once.
 func (l List) Trusted() bool { return l == Legit }
 
 // Index returns the position of l in Lists. ok is false if l is not a list.
@@ -83,8 +83,8 @@ type Data interface {
 	// Subject returns the event's subject, which is also the NATS subject to publish it on.
 	Subject() Subject
 
-	// eventTypes returns the types that an event with this kind of data may have. The first type sets the
-	// state, whatever the earlier state was.
+	// eventTypes returns the types that an event with this kind of data may have. The first type fits
+	// any valid data of the kind.
 	eventTypes() []Type
 
 	stateRevision() int64

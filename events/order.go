@@ -34,7 +34,7 @@ func StateID(d Data) string {
 	return d.Subject().String() + "@" + strconv.FormatInt(Revision(d), 10)
 }
 
-// StateEvent returns the event that registry export writes for d. The event sets d, whatever the earlier state was.
+// StateEvent returns the event that registry export writes for d.
 func StateEvent(d Data) Event {
 	return Event{ID: StateID(d), Source: ExportSource, Type: d.eventTypes()[0], Data: d}
 }
@@ -50,8 +50,8 @@ type Rank struct {
 	Hash     Hash
 }
 
-// Hash is the first half of the SHA-256 of a state's canonical JSON (AppendData), which names its
-// subject and revision, too. It stands for the state in digests.
+// Hash is the first half of the SHA-256 of a state's canonical JSON (AppendData). The JSON has the
+// subject and the revision, too, so that a hash can stand for a state in digests.
 type Hash [16]byte
 
 // RankOf returns the rank of d.

@@ -47,20 +47,20 @@ func ParseSubject(s string) (Subject, error) {
 }
 
 func parseSubject(s string) (Subject, bool) {
-	rest, ok := strings.CutPrefix(s, "registry.")
+	tokens, ok := strings.CutPrefix(s, "registry.")
 	if !ok {
 		return Subject{}, false
 	}
 
-	head, tail, _ := strings.Cut(rest, ".")
-	switch head {
+	first, rest, _ := strings.Cut(tokens, ".")
+	switch first {
 	case "donations":
-		return Subject{Kind: KindDonation, ID: tail}, IsID(tail)
+		return Subject{KindDonation, "", rest}, IsID(rest)
 	case "views":
-		list, entryID, _ := strings.Cut(tail, ".")
+		list, entryID, _ := strings.Cut(rest, ".")
 		return Subject{KindViews, List(list), entryID}, isList(List(list)) && IsID(entryID)
 	}
-	return Subject{KindEntry, List(head), tail}, isList(List(head)) && IsID(tail)
+	return Subject{KindEntry, List(first), rest}, isList(List(first)) && IsID(rest)
 }
 
 // Masked returns s as logs, metrics and /projection may show it: without the id of a donation
@@ -72,26 +72,24 @@ func (s Subject) Masked() string {
 	return s.String()
 }
 
-// MaskSubject is Masked for the subject of any message, also of a message that violates the contract. An
-// unknown subject that begins with "registry." may contain a donation's id anywhere, and becomes
-// "registry.*". A known subject is shown without its id if the payload, which may be nil, mentions a
-// donation. Subjects of other streams stay unchanged.
+// MaskSubject is Masked for the subject of any message, also of a message that violates the contract: its
+// subject may contain a donation's id. payload may be nil. Subjects of other streams stay unchanged.
 func MaskSubject(subject string, payload []byte) string {
+	if !strings.HasPrefix(subject, "registry.") {
+		return subject
+	}
 	if strings.HasPrefix(subject, "registry.donations.") {
 		return Subject{Kind: KindDonation, ID: "*"}.String()
 	}
 
 	parsed, known := parseSubject(subject)
-	if !known && strings.HasPrefix(subject, "registry.") {
-		return "registry.*"
+	if !known {
+		return "registry.*" // the id may be anywhere in it
 	}
 
 	// A donation may have been published on an entry's subject by mistake.
-	mentionsDonation := bytes.Contains(payload, []byte("registry.donation")) ||
-		bytes.Contains(payload, []byte("donationId"))
-	if known && mentionsDonation {
+	if bytes.Contains(payload, []byte("registry.donation")) || bytes.Contains(payload, []byte("donationId")) {
 		parsed.ID = "*"
-		return parsed.String()
 	}
-	return subject
+	return parsed.String()
 }

@@ -31,13 +31,10 @@ const (
 // The error is an *Error. If it is nil, Encode succeeds and Decode returns e again.
 func Validate(e Event) error {
 	// Check the envelope: cmp.Or returns the first error.
-	if err := cmp.Or(
-		checkAttribute("id", e.ID, maxEventID),
-		checkAttribute("source", e.Source, maxSource),
-	); err != nil {
+	err := cmp.Or(checkAttribute("id", e.ID, maxEventID), checkAttribute("source", e.Source, maxSource))
+	if err != nil {
 		return err
 	}
-
 	if !e.Time.IsZero() {
 		if err := checkTime("time", e.Time); err != nil {
 			return err
@@ -45,7 +42,7 @@ func Validate(e Event) error {
 	}
 
 	// Check the type, and whether the data belongs to it.
-	if !isType(e.Type) {
+	if types := Types(); !slices.Contains(types[:], e.Type) {
 		return newQuotingError("type", "unknown type", string(e.Type))
 	}
 	if e.Data == nil || !slices.Contains(e.Data.eventTypes(), e.Type) {
@@ -128,7 +125,7 @@ func (d Donation) checkBounds() error {
 	if err := checkID("donationId", d.DonationID); err != nil {
 		return err
 	}
-	if !isDonationStatus(d.Status) {
+	if all := DonationStatuses(); !slices.Contains(all[:], d.Status) {
 		return newDataError("status", "must be pending, confirming, confirmed, failed or expired")
 	}
 
@@ -236,14 +233,4 @@ func IsID(s string) bool {
 func isList(l List) bool {
 	_, ok := l.Index()
 	return ok
-}
-
-func isType(t Type) bool {
-	all := Types()
-	return slices.Contains(all[:], t)
-}
-
-func isDonationStatus(s DonationStatus) bool {
-	all := DonationStatuses()
-	return slices.Contains(all[:], s)
 }

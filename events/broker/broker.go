@@ -40,8 +40,8 @@ type Config struct {
 	// client may do everything.
 	ConfigFile string
 
-	// MaxConnections bounds the connections of clients, unless ConfigFile does. 0 means the server's
-	// default.
+	// MaxConnections bounds the connections of clients, unless ConfigFile has a bound. 0 means the
+	// server's default.
 	MaxConnections int
 
 	// UnsafeNoSync leaves writing to the disk to the operating system, which may write two minutes
@@ -86,7 +86,7 @@ func startServer(cfg Config) (*Broker, error) {
 	}
 
 	log := newLogger(cfg.Logger)
-	srv.SetLoggerV2(log, log.isDebug(), false, false) // with neither traces nor system traces
+	srv.SetLoggerV2(log, log.isDebug(), false, false) // the last two would log traces of the protocol
 	srv.Start()                                       // returns once the stores are open, or after calling Fatalf
 
 	// The server reports a failed start through its log alone.
@@ -149,23 +149,22 @@ func (b *Broker) Health() error {
 
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	foundTwice := found == b.problem
+	previous := b.problem
 	b.problem = found
 
-	if found == "" || !foundTwice {
-		return nil
+	if found != "" && found == previous {
+		return errors.New(found)
 	}
-	return errors.New(found)
+	return nil
 }
 
-// findProblem returns the first problem that the server reports, or "". It passes over the streams of
-// an account that an earlier configuration had.
+// findProblem returns the first problem that the server reports, or "". It passes over problems of accounts that
+// the configuration no longer has: their streams are still on the disk.
 func (b *Broker) findProblem() string {
 	for _, e := range b.srv.Healthz(&server.HealthzOptions{Details: true}).Errors {
 		if e.Account != "" {
 			account, err := b.srv.LookupAccount(e.Account)
-			hasStreams := err == nil && account.JetStreamEnabled()
-			if !hasStreams {
+			if err != nil || !account.JetStreamEnabled() {
 				continue
 			}
 		}

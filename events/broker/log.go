@@ -36,8 +36,8 @@ func (l *logger) fatalReason() string {
 // isDebug reports whether debug messages are enabled, since building them costs the server time.
 func (l *logger) isDebug() bool { return l.slog.Enabled(context.Background(), slog.LevelDebug) }
 
-// logLine writes one line with a constant message. The rate limit of the process's log then counts all lines
-// of the broker, which clients cause, as one kind.
+// logLine writes one line with a constant message. Clients can cause any number of lines, and the rate limit of
+// the process's log counts lines with the same message together.
 func (l *logger) logLine(level slog.Level, format string, v []any) {
 	l.slog.Log(context.Background(), level, "embedded broker", "report", withoutDonations(fmt.Sprintf(format, v...)))
 }
@@ -70,9 +70,9 @@ func (l *logger) Fatalf(format string, v ...any) {
 }
 
 var (
-	// clientWords matches what a protocol error of the server quotes from a client, up to the end of the line.
+	// clientWords matches a client's text in a protocol error of the server, up to the end of the error.
 	clientWords = regexp.MustCompile(`(?s)(proto='|\(snip: |\bprocess\w+ [^"]*").*`)
-	// subjectWords matches a subject of the registry and the punctuation after it, but no path, where a slash comes first.
+	// subjectWords matches a subject of the registry and the punctuation after it, but not a file name in a path.
 	subjectWords = regexp.MustCompile(`(^|[\s"'])registry\.\S*`)
 )
 
@@ -81,7 +81,7 @@ var (
 func withoutDonations(line string) string {
 	line = clientWords.ReplaceAllString(line, "$1…")
 	return subjectWords.ReplaceAllStringFunc(line, func(found string) string {
-		start := strings.Index(found, "registry.")
+		start := strings.Index(found, "registry.") // a space or a quotation mark may come first
 		subject := strings.TrimRight(found[start:], `"',:;)`)
 		return found[:start] + events.MaskSubject(subject, nil) + found[start+len(subject):]
 	})

@@ -50,20 +50,20 @@ func makeOptions(cfg Config) (*server.Options, nats.Option, error) {
 	if err := setListener(opts, cfg.Addr); err != nil {
 		return nil, nil, err
 	}
-	reachableFromOutside := !opts.DontListen && !Loopback(opts.Host)
 	hasUsers := internal != nil
-	if reachableFromOutside && !hasUsers {
+	isLocal := opts.DontListen || Loopback(opts.Host)
+	if !hasUsers && !isLocal {
 		return nil, nil, fmt.Errorf("%s is not a loopback address: it needs a configuration file with users", cfg.Addr)
 	}
+
 	if err := os.MkdirAll(cfg.StoreDir, 0o700); err != nil {
 		return nil, nil, err
 	}
-
 	if opts.MaxConn == 0 {
 		opts.MaxConn = cfg.MaxConnections
 	}
 
-	// The configuration file decides nothing of what follows.
+	// The configuration file cannot change the following options.
 	opts.ServerName = serverName
 	opts.NoSigs = true
 	opts.NoLog = true
@@ -100,8 +100,11 @@ func setListener(opts *server.Options, addr string) error {
 // Loopback reports whether only programs on this machine can reach host. It does not resolve names
 // other than localhost, because the result can change.
 func Loopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
 	ip, err := netip.ParseAddr(host)
-	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback()
+	return err == nil && ip.IsLoopback()
 }
 
 // allowed are the top-level settings of a configuration file. All others would open a listener, move
@@ -109,45 +112,32 @@ func Loopback(host string) bool {
 var allowed = []string{"authorization", "accounts", "system_account", "tls", "max_connections", "max_subscriptions",
 	"max_control_line", "max_pending", "ping_interval", "ping_max", "write_deadline"}
 
-// readUsers reads the configuration file, and adds a user for Connect. Without a file there are no users.
+// readUsers reads the configuration file, and adds a user for Connect. Without a file there are no users, and the
+// option for Connect is nil.
 func readUsers(file string) (*server.Options, nats.Option, error) {
 	if file == "" {
 		return &server.Options{}, nil, nil
 	}
 
-	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
-		return nil, nil, fmt.Errorf("%s: not a regular file", file) // reading a pipe would wait forever
-	}
-
-	// Nothing in the file may open the broker to others.
-	settings, err := conf.ParseFile(file)
-	if err != nil {
+	if err := checkSettings(file); err != nil {
 		return nil, nil, err
 	}
-
-	for name := range settings {
-		if !slices.Contains(allowed, strings.ToLower(name)) {
-			return nil, nil, fmt.Errorf("%s: the setting %q is not for the embedded broker", file, name)
-		}
-	}
-
 	opts, err := server.ProcessConfigFile(file)
 	if err != nil {
 		return nil, nil, err
 	}
 
-	// Move a single user into the list of users: Connect's user is added to the list below, and the server
-	// ignores a single user beside a list.
+	// Move a single user into the list: the server ignores it beside a list, and Connect's user needs the list.
 	if opts.Username != "" {
 		opts.Users = append(opts.Users, &server.User{Username: opts.Username, Password: opts.Password})
 		opts.Username = ""
 		opts.Password = ""
 	}
 
+	// Every client must be a user with a key or a password.
 	if len(opts.Users)+len(opts.Nkeys) == 0 {
 		return nil, nil, fmt.Errorf("%s defines no users: any client could do everything", file)
 	}
-
 	for _, u := range opts.Users {
 		if u.Password == "" {
 			return nil, nil, fmt.Errorf("%s: the user %q has no password", file, u.Username)
@@ -171,6 +161,24 @@ func readUsers(file string) (*server.Options, nats.Option, error) {
 	return opts, nats.UserInfo(internal.Username, internal.Password), nil
 }
 
+// checkSettings refuses a configuration file with settings that are not allowed.
+func checkSettings(file string) error {
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: not a regular file", file) // reading a pipe would wait forever
+	}
+
+	settings, err := conf.ParseFile(file)
+	if err != nil {
+		return err
+	}
+	for name := range settings {
+		if !slices.Contains(allowed, strings.ToLower(name)) {
+			return fmt.Errorf("%s: the setting %q is not for the embedded broker", file, name)
+		}
+	}
+	return nil
+}
+
 // storeLimit returns how many bytes the streams may take in all: their current size and three quarters of
 // the free space, within bounds. Without the current size, the server would refuse its own streams after a
 // restart on a full disk.
@@ -185,7 +193,7 @@ func freeBytes(dir string) int64 {
 	if unix.Statfs(dir, &st) != nil {
 		return 0
 	}
-	return int64(min(st.Bavail*uint64(st.Bsize), uint64(maxStore)*4)) // storeLimit needs no more
+	return int64(min(st.Bavail*uint64(st.Bsize), uint64(maxStore)*4)) // storeLimit uses less
 }
 
 // usedBytes returns the size of the readable files below dir.
