@@ -2,6 +2,7 @@ package readmodel
 
 import (
 	"context"
+	"iter"
 	"slices"
 
 	"github.com/bits-and-blooms/bitset"
@@ -55,8 +56,8 @@ type ListQuery struct {
 	Limit  int
 }
 
-// ByViews reports whether the result depends on view totals. If it does, so does ListTag. A new field
-// that makes a result depend on view totals must be tested here (TestListTag).
+// ByViews reports whether the result of q depends on view totals, and so its ListTag. If another field makes a
+// result depend on them, add the field to this condition (TestListTag).
 func (q *ListQuery) ByViews() bool { return q.Sort == Popular || q.Sort == PopularAsc }
 
 // Page is a part of a list, with the numbers of matching entries. Its rows belong to one view.
@@ -77,9 +78,9 @@ func (v *View) List(ctx context.Context, q ListQuery) (p Page, err error) {
 		q.Status = StatusVerified // legit shows no others
 	}
 
-	// Find the rows, whether or not they pass the filters.
+	// Find the rows, whether or not they pass the filters. Without an id and a search, found stays nil: all rows.
 	l := v.list(q.List)
-	var found *bitset.BitSet // of slots; nil stands for all rows
+	var found *bitset.BitSet // of slots
 	if q.ID != "" {
 		found = bitset.New(uint(l.numSlots))
 		for r := range v.chats.find(q.ID) {
@@ -98,9 +99,9 @@ func (v *View) List(ctx context.Context, q ListQuery) (p Page, err error) {
 	// Count the rows that pass the filters, and take their page.
 	counts := &l.counts
 	if found != nil {
-		counts = l.countMatches(found)
+		counts = l.countRows(found)
 	}
-	p.Totals = counts.countTotals(q.Proofs)
+	p.Totals = counts.sumByStatus(q.Proofs)
 	p.Total = p.Totals[q.Status]
 	p.Rows = l.page(found, p.Total, &q)
 	p.HasMore = q.Skip+len(p.Rows) < p.Total
@@ -110,8 +111,8 @@ func (v *View) List(ctx context.Context, q ListQuery) (p Page, err error) {
 // filterCounts has the number of rows for each value of filterBits.
 type filterCounts [bitShown << 1]int32
 
-// countTotals sums up the counts that pass a filter by proofs, for each status and for StatusAll.
-func (c *filterCounts) countTotals(p Proofs) (t Totals) {
+// sumByStatus returns, for each status, how many rows pass that status and a filter by proofs.
+func (c *filterCounts) sumByStatus(p Proofs) (t Totals) {
 	for f, n := range c {
 		for status := range t {
 			if filterBits(f).matchesFilters(Status(status), p) {
@@ -122,8 +123,8 @@ func (c *filterCounts) countTotals(p Proofs) (t Totals) {
 	return t
 }
 
-// countMatches counts the rows in found.
-func (l *list) countMatches(found *bitset.BitSet) *filterCounts {
+// countRows counts the rows in found, by their filterBits.
+func (l *list) countRows(found *bitset.BitSet) *filterCounts {
 	var c filterCounts
 	for slot := range found.EachSet() {
 		c[l.filters.get(uint32(slot))]++
@@ -131,65 +132,79 @@ func (l *list) countMatches(found *bitset.BitSet) *filterCounts {
 	return &c
 }
 
-// page returns the page of q among the rows in found, or among all rows if found is nil. total is the
-// number of these rows that pass q's filters. If many rows pass, page walks the order until the page
-// is full; if few rows pass, page sorts these rows.
+// page returns the page of q among the rows in found, or among all rows if found is nil. total of these rows pass
+// q's filters. If many rows pass, page walks the order until the page is full; else it sorts the few that pass.
 func (l *list) page(found *bitset.BitSet, total int, q *ListQuery) []*Row {
 	size := min(q.Limit, total-q.Skip)
 	if size <= 0 {
 		return nil
 	}
 
-	// A walk takes so many steps if the rows that pass are spread evenly over the order.
-	steps := (q.Skip + size) * l.orders[byTime].Len() / total
-	if found == nil || steps < sortCost*total {
-		return l.orderedPage(found, total, size, q)
+	// If every row passes, the page begins at position q.Skip.
+	numRows := l.orders[byTime].Len()
+	if total == numRows {
+		return takeRows(l.itemsFrom(q.Sort, q.Skip), 0, size)
 	}
-	return l.sortedPage(found, size, q)
+
+	// If the rows that pass are spread evenly over the order, a walk reads this many rows.
+	numRead := (q.Skip + size) * numRows / total
+	if found == nil || numRead < sortCost*total {
+		return takeRows(l.walkPassing(found, q), q.Skip, size)
+	}
+	return takeRows(slices.Values(l.sortPassing(found, q)), q.Skip, size)
 }
 
-// sortCost is how many rows of an order can be passed in the time that it takes to sort one.
+// sortCost is how many rows a walk reads in the time that it takes to sort one row.
 const sortCost = 40
 
-// orderedPage walks q's order to its page, which is not empty.
-func (l *list) orderedPage(found *bitset.BitSet, total, size int, q *ListQuery) []*Row {
-	o, descending := q.Sort.treeOrder()
-	order := l.orders[o]
-	start := 0
-	skip := q.Skip
-	if total == order.Len() { // every row passes, so the page starts at position q.Skip
-		start = q.Skip
-		skip = 0
-	}
-
-	walk := order.Ascend
-	if descending {
-		walk = order.Descend
-		start = order.Len() - 1 - start
-	}
-
+// takeRows returns the rows of the next size items after the first skip items. size is positive.
+func takeRows(items iter.Seq[item], skip, size int) []*Row {
 	rows := make([]*Row, 0, size)
-	first, _ := order.GetAt(start)
-	walk(first, func(it item) bool {
-		isFound := found == nil || found.Test(uint(it.slot))
-		if !isFound || !it.filter.matchesFilters(q.Status, q.Proofs) {
-			return true
-		}
+	for it := range items {
 		if skip > 0 {
 			skip--
-			return true
+			continue
 		}
 
 		rows = append(rows, it.row)
-		return len(rows) < size
-	})
+		if len(rows) == size {
+			break
+		}
+	}
 	return rows
 }
 
-// sortedPage sorts the rows that pass q's filters, and returns the page of q, which is not empty.
-func (l *list) sortedPage(found *bitset.BitSet, size int, q *ListQuery) []*Row {
+// itemsFrom yields the items of a sort from position start on, which the list has.
+func (l *list) itemsFrom(s Sort, start int) iter.Seq[item] {
+	o, descending := s.treeOrder()
+	order := l.orders[o]
+	return func(yield func(item) bool) {
+		if descending {
+			first, _ := order.GetAt(order.Len() - 1 - start)
+			order.Descend(first, yield)
+			return
+		}
+
+		first, _ := order.GetAt(start)
+		order.Ascend(first, yield)
+	}
+}
+
+// walkPassing yields the items in found, or all items if found is nil, that pass q's filters, in q's order.
+func (l *list) walkPassing(found *bitset.BitSet, q *ListQuery) iter.Seq[item] {
+	return func(yield func(item) bool) {
+		for it := range l.itemsFrom(q.Sort, 0) {
+			isFound := found == nil || found.Test(uint(it.slot))
+			if isFound && it.filter.matchesFilters(q.Status, q.Proofs) && !yield(it) {
+				return
+			}
+		}
+	}
+}
+
+// sortPassing returns the items in found that pass q's filters, in q's order.
+func (l *list) sortPassing(found *bitset.BitSet, q *ListQuery) (items []item) {
 	o, descending := q.Sort.treeOrder()
-	var items []item
 	for slot := range found.EachSet() {
 		r := l.rows.get(uint32(slot))
 		if r.Passes(q.Status, q.Proofs) {
@@ -199,17 +214,15 @@ func (l *list) sortedPage(found *bitset.BitSet, size int, q *ListQuery) []*Row {
 
 	// No two items are equal, since their entry ids differ.
 	slices.SortFunc(items, func(a, b item) int {
-		if l.orders[o].Less(a, b) != descending {
+		if l.orders[o].Less(a, b) {
 			return -1
 		}
 		return 1
 	})
-
-	rows := make([]*Row, 0, size)
-	for _, it := range items[q.Skip:][:size] {
-		rows = append(rows, it.row)
+	if descending {
+		slices.Reverse(items)
 	}
-	return rows
+	return items
 }
 
 // treeOrder returns the order that a sort reads, and whether it reads from the end.

@@ -27,7 +27,7 @@ func (v *View) Digest() Digest { return v.digest }
 
 // NumEntries returns how many entries the list shows without a filter.
 func (v *View) NumEntries(l events.List) int {
-	return v.list(l).counts.countTotals(ProofsAll)[StatusAll]
+	return v.list(l).counts.sumByStatus(ProofsAll)[StatusAll]
 }
 
 // Total returns how many entries all lists show.
