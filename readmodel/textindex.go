@@ -13,7 +13,7 @@ import (
 // Every view has a text index of each list: a block for every 16,384 slots. A block has an index of the rows
 // that were in its slots when the index was made. Slots that have got a row since then are fresh. A search
 // reads the texts of rows in fresh slots, and takes a row from the index only if the list still has the row.
-// So a search misses no change, even where there is no index yet. A goroutine of the model makes a new index
+// So a search sees every change, even before a block has an index. A goroutine of the model makes a new index
 // for a block with many fresh slots (indexer.go).
 
 // textQuery asks for the rows with a needle in a part of their text.
@@ -43,8 +43,8 @@ func (q *textQuery) matchesRow(r *Row) bool {
 	}
 }
 
-// eachMatch calls f with the slots of exactly the rows that match any of the queries. The only error is ctx's.
-// The slots are not cached: a search takes milliseconds, and response bodies are cached.
+// eachMatch calls f with the slot of each row that matches any of the queries. The only error is ctx's.
+// There is no cache of slots: a search takes milliseconds, and response bodies are cached.
 func (l *list) eachMatch(ctx context.Context, queries []textQuery, f func(slot uint32)) error {
 	for n := range l.texts.blocks {
 		if ctx.Err() != nil {
@@ -58,10 +58,10 @@ func (l *list) eachMatch(ctx context.Context, queries []textQuery, f func(slot u
 			}
 		}
 
-		// The list may have lost a row that is in the index.
-		first := n * l.texts.size
+		// Leave out indexed rows that the list no longer has.
+		firstSlot := n * l.texts.size
 		for i := range b.findIndexed(queries).EachSet() {
-			slot := uint32(first + int(i))
+			slot := uint32(firstSlot + int(i))
 			if l.rows.get(slot) == b.rows[i] {
 				f(slot)
 			}
@@ -81,13 +81,13 @@ type textBlocks struct {
 	size   int // slots of a block
 }
 
-// textBlock is for some consecutive slots. The copies that views have share its slices.
+// textBlock is for some consecutive slots. Views share its slices.
 type textBlock struct {
 	index *textblock.Block // nil if there is none yet
-	rows  []*Row           // of which the index was made, from the first slot on; nil where a slot had none
-	fresh []uint32         // slots that have got a row since; only the owner appends
+	rows  []*Row           // indexed rows, from the first slot of the block on; nil for a slot without a row
+	fresh []uint32         // slots that have got a row since the index was made; only the owner appends
 
-	hasGone bool // rows may have a text to forget
+	hasGone bool // rows has a row that is gone from the list, so its text has to be forgotten
 }
 
 // addFresh adds a slot that has got a row.
@@ -114,19 +114,17 @@ func (l *list) newTextBlock(n int) textBlock {
 
 		rows[i] = r
 		reason := r.text[len(r.names)+1:] // r.text is r.names, a newline and the reason
-		texts[i] = textblock.Text{Name: r.folded, ChatID: r.foldedChat(), Reason: reason, Keys: r.keys.Shape}
-		if r.keys.Folded != r.keys.Shape {
-			texts[i].Keys += "\n" + r.keys.Folded
-		}
+		keys := strings.Join(r.keys.Distinct(), "\n")
+		texts[i] = textblock.Text{Name: r.folded, ChatID: r.foldedChat(), Reason: reason, Keys: keys}
 	}
 	return textBlock{index: textblock.New(texts), rows: rows}
 }
 
-// replaceBlock replaces block n by one that newTextBlock has made of before, an earlier copy of the list. A
-// fresh slot stays fresh if it had another row in that copy.
-func (l *list) replaceBlock(n int, made textBlock, before *list) {
+// replaceBlock replaces block n by made, which newTextBlock has made of source, an earlier copy of the list. A
+// fresh slot stays fresh if source has another row in it.
+func (l *list) replaceBlock(n int, made textBlock, source *list) {
 	for _, slot := range l.texts.blocks[n].fresh {
-		if l.rows.get(slot) != before.rows.get(slot) {
+		if l.rows.get(slot) != source.rows.get(slot) {
 			made.fresh = append(made.fresh, slot)
 		}
 	}

@@ -10,13 +10,13 @@ import (
 	"example.org/registry/readmodel/lookalike"
 )
 
-// Question has all lookups of a person check. The fields of an [Answer] have the same names, and an element
-// for each element here.
+// Question has all lookups of a person check. An [Answer] has a field for each field here, and in that field an
+// element for each element.
 type Question struct {
 	IDs      []string         // chat ids, exact
 	Numbers  []string         // entry ids, or numbers of reports in capital or small letters
-	Literals []string         // names, as [lookalike.Literal] returns them
-	Cores    []lookalike.Keys // names that a person could take for one another, as [lookalike.Core] returns them
+	Literals []string         // names to find literally, as [lookalike.Literal] returns them
+	Cores    []lookalike.Keys // names to find with look-alikes, as [lookalike.Core] returns them
 }
 
 // Answer has the entries for each element of a [Question]: of each list the newest verified and the newest
@@ -24,14 +24,14 @@ type Question struct {
 // confirmed one.
 type Answer struct {
 	IDs, Numbers, Literals, Cores [][]*Row
-	// More says that a literal name, or a core, has more rows than were read.
+	// MoreLiterals and MoreCores say that some literal name or core has more rows than were read.
 	MoreLiterals, MoreCores bool
 }
 
-// The bounds of the rows that are read for the literals of a question, and again for its cores.
+// The most rows that are read for the literals of a question, and then again for its cores.
 const (
-	maxNamesakes    = 1000 // of one hash of a name
-	maxAllNamesakes = 3000 // of all names
+	maxNamesakes    = 1000 // with one hash
+	maxAllNamesakes = 3000 // with all hashes
 )
 
 // Who answers a question. It reads no text and waits for no index. Its only error is ctx's.
@@ -44,40 +44,19 @@ func (v *View) Who(ctx context.Context, q *Question) (a Answer, err error) {
 		a.IDs = append(a.IDs, found.allRows())
 	}
 
-	// A number is an entry id or the number of a report.
 	for _, number := range q.Numbers {
-		var found []*Row
-		for _, l := range events.Lists() {
-			if r := v.Entry(l, number); r != nil {
-				found = append(found, r)
-			}
-		}
-		for r := range v.names.rows.find(v.names.hashReport(number)) {
-			if len(found) >= MaxGroup {
-				break
-			}
-			if strings.EqualFold(r.ReportID(), number) && !slices.Contains(found, r) {
-				found = append(found, r)
-			}
-		}
-		a.Numbers = append(a.Numbers, found)
+		a.Numbers = append(a.Numbers, v.findNumber(number))
 	}
 
 	// Very many entries may have the same name, so read only a bounded number of rows.
 	literals := namesakes{names: &v.names, left: maxAllNamesakes}
 	for _, literal := range q.Literals {
-		var found people
-		literals.readRows(v.names.hashLiteral(literal), func(r *Row) {
-			if lookalike.Literal(r.Name()) == literal { // hashes may collide
-				found.add(r)
-			}
-		})
-		a.Literals = append(a.Literals, found.allRows())
+		a.Literals = append(a.Literals, literals.readLiteral(literal))
 	}
 
 	cores := namesakes{names: &v.names, left: maxAllNamesakes}
-	for i, core := range q.Cores {
-		if i%256 == 0 && ctx.Err() != nil {
+	for _, core := range q.Cores {
+		if ctx.Err() != nil {
 			return Answer{}, ctx.Err()
 		}
 		a.Cores = append(a.Cores, cores.readAlike(core))
@@ -86,6 +65,25 @@ func (v *View) Who(ctx context.Context, q *Question) (a Answer, err error) {
 	a.MoreLiterals = literals.more
 	a.MoreCores = cores.more
 	return a, ctx.Err()
+}
+
+// findNumber returns the rows whose entry id or report has this number, at most MaxGroup.
+func (v *View) findNumber(number string) (found []*Row) {
+	for _, l := range events.Lists() {
+		if r := v.Entry(l, number); r != nil {
+			found = append(found, r)
+		}
+	}
+
+	for r := range v.names.rows.find(v.names.hashReport(number)) {
+		if len(found) >= MaxGroup {
+			break
+		}
+		if strings.EqualFold(r.ReportID(), number) && !slices.Contains(found, r) { // hashes may collide
+			found = append(found, r)
+		}
+	}
+	return found
 }
 
 // names finds shown rows by hashes: of the literal name, of each core of the name, and of the number of the
@@ -109,8 +107,8 @@ func (x *names) remove(r *Row) {
 	}
 }
 
-// hashesOf returns the hashes under which r is found, some perhaps twice. The only core of a name without
-// decoration is its joined keys.
+// hashesOf returns the hashes under which r is found, some perhaps twice. A name without decoration has one core,
+// its joined keys.
 func (x *names) hashesOf(r *Row) (all []uint64) {
 	name := r.Name()
 	all = append(make([]uint64, 0, 8), x.hashReport(r.ReportID()), x.hashLiteral(lookalike.Literal(name)))
@@ -121,17 +119,15 @@ func (x *names) hashesOf(r *Row) (all []uint64) {
 	}
 
 	for _, core := range cores {
-		for _, key := range [...]string{core.Shape, core.Folded} {
-			if key != "" {
-				all = append(all, x.hashAlike(key))
-			}
+		for _, key := range core.Distinct() {
+			all = append(all, x.hashAlike(key))
 		}
 	}
-	return slices.Compact(all) // the two keys of most cores are equal
+	return all
 }
 
-// isDecoration reports whether a core of a name may differ from the joined keys because the name, or the
-// folded name, contains r.
+// isDecoration reports whether r, in a name or its folded form, may make a core differ from the joined keys. No
+// space and no visible part of a word can.
 func isDecoration(r rune) bool {
 	return r != ' ' && (!lookalike.IsWordly(r) || lookalike.IsInvisible(r))
 }
@@ -165,33 +161,40 @@ func (n *namesakes) readRows(hash uint64, f func(*Row)) {
 	}
 }
 
-// readAlike returns the entries with a core of their name that looks like core. It compares, as hashes may collide.
-func (n *namesakes) readAlike(core lookalike.Keys) []*Row {
+// readLiteral returns the entries with a literal name. It compares, since hashes may collide.
+func (n *namesakes) readLiteral(literal string) []*Row {
 	var found people
-	add := func(r *Row) {
-		if core.Alike(r.keys.Joined()) || slices.ContainsFunc(lookalike.Cores(r.Name()), core.Alike) {
+	n.readRows(n.names.hashLiteral(literal), func(r *Row) {
+		if lookalike.Literal(r.Name()) == literal {
 			found.add(r)
 		}
-	}
+	})
+	return found.allRows()
+}
 
-	if core.Shape != "" {
-		n.readRows(n.names.hashAlike(core.Shape), add)
-	}
-	if core.Folded != "" && core.Folded != core.Shape {
-		n.readRows(n.names.hashAlike(core.Folded), add)
+// readAlike returns the entries whose name has a core that looks like core. It compares, since hashes may collide.
+func (n *namesakes) readAlike(core lookalike.Keys) []*Row {
+	var found people
+	for _, key := range core.Distinct() {
+		n.readRows(n.names.hashAlike(key), func(r *Row) {
+			if core.Alike(r.keys.Joined()) || slices.ContainsFunc(lookalike.Cores(r.Name()), core.Alike) {
+				found.add(r)
+			}
+		})
 	}
 	return found.allRows()
 }
 
-// people holds the newest entries of each list, first the verified and then the others, at most MaxGroup of each.
+// people holds the newest entries of each list: at index 0 the verified ones, at index 1 the others. It holds at
+// most MaxGroup of each.
 type people [events.NumLists][2][]*Row
 
 func (p *people) add(r *Row) {
-	status := 0
+	group := &p[r.list][0]
 	if !r.Verified() {
-		status = 1
+		group = &p[r.list][1]
 	}
-	p[r.list][status] = keepNewest(p[r.list][status], r)
+	*group = keepNewest(*group, r)
 }
 
 func (p *people) allRows() (all []*Row) {

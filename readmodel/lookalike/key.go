@@ -2,6 +2,7 @@ package lookalike
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -24,8 +25,8 @@ type Keys struct {
 // KeysOf makes the keys of s, which is valid UTF-8. Any goroutine may call it.
 func KeysOf(s string) Keys { return keysOf(Visible(s)) }
 
-// keysOf makes the keys of a visible text. Most texts have only characters up to Latin Extended-A: none of
-// them combines with the next, so their keys are put one after the other.
+// keysOf makes the keys of a visible text. Most texts have only characters up to Latin Extended-A. These do not
+// combine with each other, so the keys of such a text are the keys of its characters, one after the other.
 func keysOf(visible string) Keys {
 	table := latinKeys()
 	var shape, folded []byte
@@ -77,7 +78,14 @@ func joinKey(key string) string {
 // Alike reports whether two names look the same: whether they share a key of one kind.
 func (k Keys) Alike(other Keys) bool {
 	shareShape := k.Shape != "" && k.Shape == other.Shape
-	return shareShape || k.Folded != "" && k.Folded == other.Folded
+	shareFolded := k.Folded != "" && k.Folded == other.Folded
+	return shareShape || shareFolded
+}
+
+// Distinct returns the keys that are not empty, each once.
+func (k Keys) Distinct() []string {
+	both := slices.Compact([]string{k.Shape, k.Folded})
+	return slices.DeleteFunc(both, func(key string) bool { return key == "" })
 }
 
 // Visible returns s, which is valid UTF-8, in NFKC and without invisible characters.
@@ -122,10 +130,10 @@ func DropMarks(s string) string {
 	}, norm.NFD.String(s))
 }
 
-// unstroked has the base letters of the letters with a stroke, bar or diagonal stroke in Latin-1 and Latin
-// Extended-A to -C. Unicode does not decompose them. confusables.txt maps most of them to a letter and an
-// overlaid mark, but some only in one case: folding the other case after the skeleton makes a letter with a
-// stroke again. Letters with hooks, tails and curls are other letters, and stay.
+// unstroked has the base letters of the letters with a stroke or bar in Latin-1 and Latin Extended-A to -C, which
+// Unicode does not decompose. confusables.txt maps most of them to a letter and an overlaid mark. But it has some
+// only as capitals or only as small letters, so case folding after the skeleton can bring a stroke back. Letters
+// with hooks, tails and curls are other letters, and stay.
 var unstroked = map[rune]rune{
 	'ⱥ': 'a', 'ƀ': 'b', 'ȼ': 'c', 'đ': 'd', 'ɇ': 'e', 'ǥ': 'g', 'ħ': 'h', 'ɨ': 'i', 'ɉ': 'j', 'ł': 'l',
 	'ƚ': 'l', 'ⱡ': 'l', 'ø': 'o', 'ᵽ': 'p', 'ɍ': 'r', 'ŧ': 't', 'ⱦ': 't', 'ʉ': 'u', 'ɏ': 'y', 'ƶ': 'z',

@@ -18,28 +18,27 @@ func Literal(name string) string {
 	return strings.Join(strings.Fields(casefold.String(norm.NFC.String(name))), " ")
 }
 
-// Core returns the joined keys of a name without its decoration. It removes everything but letters,
-// numbers and marks first, and then takes the skeleton, which would make letters of some symbols. A
-// name that is only decoration keeps all but its white space. The core of a text is made of the cores of its
-// words, one after the other.
+// Core returns the joined keys of a name without its decoration: of its letters, numbers and marks. It removes the
+// other characters before it takes the skeleton, since the skeleton turns some symbols into letters. If a name is
+// only decoration, only white space is removed. The core of a text is the cores of its words, put together.
 func Core(name string) Keys {
 	name = Visible(name)
-
-	if k := keysOf(KeepWordly(name)).Joined(); k.Shape != "" && k.Folded != "" {
-		return k
+	undecorated := keysOf(KeepWordly(name)).Joined()
+	if undecorated.Shape != "" && undecorated.Folded != "" {
+		return undecorated
 	}
 	return keysOf(strings.Join(strings.Fields(name), "")).Joined()
 }
 
-// Cores returns the cores under which a name is found: its own; the core without symbols such as ™, which
-// NFKC would turn into letters; and, if a program escaped the name, the core of its meaning.
+// Cores returns the cores under which a name is found: the core of the name; of the name without symbols such as
+// ™, which NFKC turns into letters; and of the unescaped name.
 func Cores(name string) []Keys {
 	all := []Keys{Core(name)}
 	if bare := KeepWordly(name); bare != "" && bare != name {
 		all = append(all, Core(bare))
 	}
-	if meant := Unescaped(name); meant != name {
-		all = append(all, Core(meant))
+	if unescaped := Unescaped(name); unescaped != name {
+		all = append(all, Core(unescaped))
 	}
 	return all
 }
@@ -71,8 +70,7 @@ func IsWordly(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r)
 }
 
-// smallCapitals replaces the small capitals that a key may hold by their letters. ʍ becomes rn, since the
-// skeleton of m is rn.
+// smallCapitals replaces the small capitals in a key by their letters. ʍ becomes rn, as m does in every skeleton.
 var smallCapitals = strings.NewReplacer("ᴀ", "a", "ʙ", "b", "ᴅ", "d", "ᴇ", "e", "ꜰ", "f", "ɢ", "g", "ʜ", "h", "ᴊ", "j", "ĸ", "k",
 	"ʟ", "l", "ʍ", "rn", "ɴ", "n", "ᴘ", "p", "ꞯ", "q", "ʀ", "r", "ᴛ", "t")
 
@@ -91,7 +89,7 @@ func Hidden(s string) bool {
 		isOfSymbol := isSelector && (isPictorial(before) || strings.ContainsRune("0123456789#*", before))
 		isFlagTag := r >= 0xe0020 && r <= 0xe007f && before == blackFlag // England, Scotland, Wales
 		if isOfSymbol || isFlagTag {
-			continue // before stays the symbol or flag, since a joiner or another tag may come next
+			continue // keep the symbol or flag in before, since a joiner or another tag may come next
 		}
 
 		isJoiner := r == '\u200d' && isPictorial(before) && isPictorial(after)

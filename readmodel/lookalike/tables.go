@@ -40,7 +40,7 @@ func parseRunes(hex string) (runes []rune) {
 }
 
 // IsInvisible reports whether r has the property Default_Ignorable_Code_Point, and so is displayed as
-// nothing. DerivedCoreProperties.txt derives the property in the same way.
+// nothing. The computation is the one in Unicode's DerivedCoreProperties.txt.
 func IsInvisible(r rune) bool {
 	if r < 0xad { // the first invisible character
 		return false
@@ -48,6 +48,6 @@ func IsInvisible(r rune) bool {
 
 	isAnnotation := r >= 0xfff9 && r <= 0xfffb
 	isHieroglyphFormat := r >= 0x13430 && r <= 0x13440
-	mayBe := unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Cf, unicode.Variation_Selector)
-	return mayBe && !isAnnotation && !isHieroglyphFormat && !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
+	isVisible := isAnnotation || isHieroglyphFormat || unicode.Is(unicode.Prepended_Concatenation_Mark, r)
+	return unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Cf, unicode.Variation_Selector) && !isVisible
 }
