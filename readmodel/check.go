@@ -55,8 +55,8 @@ func (v *View) Check(ctx context.Context, q CheckQuery) (CheckResult, error) {
 
 	// No entry has the text: try it without the parts that chat programs add. If that finds nothing
 	// either, found may still have similar names.
-	bare := strings.TrimSpace(handle.ReplaceAllString(q.Search, ""))
-	if bare == "" || !handle.MatchString(q.Search) {
+	bare := strings.TrimSpace(chatParts.ReplaceAllString(q.Search, ""))
+	if bare == "" || !chatParts.MatchString(q.Search) {
 		return found, nil
 	}
 
@@ -67,9 +67,9 @@ func (v *View) Check(ctx context.Context, q CheckQuery) (CheckResult, error) {
 	return found, nil
 }
 
-// handle matches the parts that chat programs add to a name: one leading @, and a # and one to four digits at
+// chatParts matches the parts that chat programs add to a name: one leading @, and a # and one to four digits at
 // the end.
-var handle = regexp.MustCompile(`^@|#[0-9]{1,4}$`)
+var chatParts = regexp.MustCompile(`^@|#[0-9]{1,4}$`)
 
 // checkText looks up a text as it is, on all lists.
 func (v *View) checkText(ctx context.Context, text string) (result CheckResult, err error) {
@@ -97,8 +97,8 @@ func (v *View) checkText(ctx context.Context, text string) (result CheckResult, 
 	return CheckResult{Groups: groupRows(matching), Similar: groupRows(similar), Imitates: imitated}, nil
 }
 
-// findBest returns the best rows that match a query, at most MaxGroup: by rank, and newest first within a
-// rank. It leaves out the rows whose rank is noRank. Its only error is ctx's.
+// findBest returns the best rows that match any of the queries, at most MaxGroup: by rank, and newest first
+// within a rank. It leaves out the rows whose rank is noRank. Its only error is ctx's.
 func (l *list) findBest(ctx context.Context, queries []textQuery, rank func(*Row) int) ([]*Row, error) {
 	var ranks [noRank][]*Row
 	err := l.eachMatch(ctx, queries, func(slot uint32) {
@@ -146,7 +146,7 @@ func (r *Row) matchRank(needle string) int {
 	if r.foldedChat() == needle {
 		return rankIDEqual
 	}
-	return min(nameRank(r.folded, needle), rankIDContains)
+	return min(nameRank(r.folded, needle), rankIDContains) // the chat id has the needle if the name lacks it
 }
 
 // nameRank returns how well a form of a name matches the same form of a search: noRank if it lacks the search.
@@ -165,8 +165,8 @@ func nameRank(name, search string) int {
 	return rankNameContains
 }
 
-// keepNewest inserts r into rows, which are the newest rows so far, newest first, at most MaxGroup. It
-// returns rows unchanged if they have r already, or if MaxGroup of them are newer.
+// keepNewest inserts r into rows, the newest rows so far: at most MaxGroup, newest first. It returns rows
+// unchanged if they have r already, or if MaxGroup of them are newer.
 func keepNewest(rows []*Row, r *Row) []*Row {
 	i, found := slices.BinarySearchFunc(rows, r, func(a, b *Row) int {
 		return cmp.Or(cmp.Compare(b.reported, a.reported), cmp.Compare(b.id, a.id))
@@ -189,29 +189,22 @@ const minKeyLen = 3
 
 // textQueries returns queries that find all rows of a list that may be similar or imitated, and a few more.
 func (q *similarQuery) textQueries(list int) (all []textQuery) {
-	isNoDigit := func(r rune) bool { return !unicode.IsDigit(r) }
-	if !strings.ContainsFunc(q.needle, isNoDigit) {
+	if strings.TrimFunc(q.needle, unicode.IsDigit) == "" {
 		return nil // digits alone are an id, and no name looks like an id
 	}
 
-	isTrusted := events.Lists()[list].Trusted()
-	add := func(key string) {
-		if isTrusted && key != "" {
-			all = append(all, textQuery{part: keyText, needle: "\n" + key + "\n"}) // only equal names are imitated
+	for _, key := range q.keys.Distinct() {
+		if events.Lists()[list].Trusted() {
+			all = append(all, textQuery{part: keyText, needle: "\n" + key + "\n"}) // a whole key: only equal names are imitated
 		} else if utf8.RuneCountInString(key) >= minKeyLen {
 			all = append(all, textQuery{part: keyText, needle: key})
 		}
 	}
-
-	add(q.keys.Shape)
-	if q.keys.Folded != q.keys.Shape {
-		add(q.keys.Folded)
-	}
 	return all
 }
 
-// rankName returns how similar the name of r is. It is noRank if the name is not similar, or contains the
-// needle literally. An entry of legit is imitated (rankNameEqual) or not (noRank).
+// rankName returns how similar the name of r is: noRank if the name is not similar, or contains the needle
+// literally. An entry of legit is imitated (rankNameEqual) or not (noRank).
 func (q *similarQuery) rankName(r *Row) int {
 	if r.List().Trusted() {
 		if r.keys.Alike(q.keys) && !strings.Contains(r.folded, q.needle) {
@@ -231,12 +224,12 @@ func (q *similarQuery) rankName(r *Row) int {
 	return rank
 }
 
-// keyRank returns how similar a name is to a search, by one key of each. A part of a name is similar if it has at
-// least half of the name's characters.
-func keyRank(name, search string) int {
-	n := utf8.RuneCountInString(search)
-	if n < minKeyLen || 2*n < utf8.RuneCountInString(name) {
+// keyRank returns how similar a name is to a search, by one key of each. The search's key must have at least half
+// as many characters as the name's key.
+func keyRank(nameKey, searchKey string) int {
+	n := utf8.RuneCountInString(searchKey)
+	if n < minKeyLen || 2*n < utf8.RuneCountInString(nameKey) {
 		return noRank
 	}
-	return nameRank(name, search)
+	return nameRank(nameKey, searchKey)
 }

@@ -40,8 +40,8 @@ func (s *cowSlice[T]) set(slot uint32, v T) {
 	s.chunks[n].values[slot%chunkLen] = v
 }
 
-// copyForView returns a copy that never changes. It shares all chunks with s, which from then on copies a chunk
-// before the first change.
+// copyForView returns a copy that never changes. The copy shares all chunks with s. From then on, s copies a
+// chunk before changing it.
 func (s *cowSlice[T]) copyForView() cowSlice[T] {
 	s.generation++
 	return cowSlice[T]{chunks: slices.Clone(s.chunks)}

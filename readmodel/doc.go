@@ -6,6 +6,6 @@
 // or other query. DESIGN.md has every promise of the registry, with the test that proves it.
 //
 // Files: render.go, record.go, row.go (an event becomes a row); model.go, state.go, orders.go (rows
-// become a state; state.link alone adds a row to what is derived from rows); view.go, list.go, check.go, who.go,
+// become a state; state.link alone adds a row to the orders and indexes); view.go, list.go, check.go, who.go,
 // ranges.go, feed.go, ranking.go (queries); textindex.go, indexer.go, package textblock (text index).
 package readmodel

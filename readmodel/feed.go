@@ -24,12 +24,12 @@ func (f Feed) LastChange() uint64 {
 	return last
 }
 
-// Digest identifies the content of the lists without view totals. Unlike View.Digest it can be computed
-// from the feed alone.
+// Digest identifies the content of the lists without view totals. Unlike View.Digest, clients can compute this
+// digest from the feed.
 func (f Feed) Digest() Digest { return f.digest }
 
 // Tag returns a tag of the feed, 32 hexadecimal digits. The tag changes with every sequence of the view, since
-// the last page names it.
+// the last page names that sequence.
 func (f Feed) Tag() string {
 	kind := fmt.Sprint("changes ", f.rows.Len(), " ", f.sequence, " ", f.LastChange(), " ", f.epoch)
 	return contentTag(kind, f.digest)
@@ -55,7 +55,7 @@ type FeedPage struct {
 const (
 	// MaxFeedPage bounds a page as JSON or as events, unless a single change exceeds it.
 	MaxFeedPage = 1 << 20
-	// feedRoom bounds the bytes of a change besides its entry, and the bytes of a page's frame besides the epoch.
+	// feedRoom bounds the bytes of a change without its entry, and of a page without its changes and epoch.
 	feedRoom = 256
 )
 
@@ -63,11 +63,11 @@ const (
 // bytes, but at least one if there is one. since must not be after the view's sequence.
 func (f Feed) Page(since uint64, limit, size int) FeedPage {
 	p := FeedPage{Epoch: f.epoch, Since: since, Until: f.sequence, UpToDate: true}
-	left := size - feedRoom - 6*len(f.epoch) // JSON escapes a byte as six at most
+	bytesLeft := size - feedRoom - 6*len(f.epoch) // JSON escapes a byte as six at most
 
 	f.rows.Ascend(since+1, func(sequence uint64, r *Row) bool {
-		left -= feedRoom + len(r.feedText())
-		isTooLong := left < 0 && len(p.Changes) > 0 // a page has at least one change
+		bytesLeft -= feedRoom + len(r.feedText())
+		isTooLong := bytesLeft < 0 && len(p.Changes) > 0 // a page has at least one change
 		if len(p.Changes) == limit || isTooLong {
 			p.Until = p.Changes[len(p.Changes)-1].Sequence
 			p.UpToDate = false

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// indexer decides when a block of the text index is made anew. Its goroutine takes 50 ms to make a block, and
-// puts the block into the newest view, so Apply waits for no block. The goroutine ends when no block is
-// due. Model.writing guards all fields.
+// indexer makes blocks of the text index anew in a goroutine, so Apply waits for no block. A block takes 50 ms.
+// The goroutine puts the block into the newest view, and ends when no block is due. Model.writing guards all
+// fields.
 type indexer struct {
-	limit  int           // with more fresh slots than this, a block is due
+	limit  int           // if there are more fresh slots, a block is due
 	forget time.Duration // the longest time between a change and a call of forgetTexts
 
-	running bool            // the goroutine makes blocks
+	running bool            // the goroutine runs
 	tasks   sync.WaitGroup  // has the goroutine
 	timer   *time.Timer     // calls forgetTexts; nil from that call until a view is published
 	ctx     context.Context // ends the goroutine
@@ -44,8 +44,8 @@ func (m *Model) Close() {
 	x.tasks.Wait()
 }
 
-// startIndexing starts the timer of forgetTexts, unless it runs, and makeBlocks, unless it runs or no block is
-// due. The caller holds m.writing.
+// startIndexing starts the timer of forgetTexts and, if a block is due, makeBlocks. It starts neither a second
+// time. The caller holds m.writing.
 func (m *Model) startIndexing() {
 	x := &m.indexer
 	if x.ctx.Err() != nil {
@@ -61,11 +61,11 @@ func (m *Model) startIndexing() {
 	}
 }
 
-// nextBlock returns the block to be made next, if one is due: the first one with a text to forget, else, if there
-// are too many fresh slots in all, the block with the most of them.
+// nextBlock returns the block to be made next, if a block is due: the first block with a text to forget, else the
+// block with the most fresh slots, if all lists together have too many.
 func (m *Model) nextBlock() (listNum, blockNum int, isDue bool) {
 	mostFresh := 0 // in one block
-	allFresh := 0
+	allFresh := 0  // in all blocks
 	for i, l := range m.lists {
 		for n, b := range l.texts.blocks {
 			if b.hasGone {
@@ -83,7 +83,8 @@ func (m *Model) nextBlock() (listNum, blockNum int, isDue bool) {
 	return listNum, blockNum, allFresh > m.indexer.limit
 }
 
-// forgetTexts marks every block with a row that its list no longer has, so that it is made of current rows.
+// forgetTexts marks every block with a row that its list no longer has. makeBlocks then makes the block anew of
+// current rows.
 func (m *Model) forgetTexts() {
 	m.writing.Lock()
 	defer m.writing.Unlock()
@@ -106,21 +107,21 @@ func (m *Model) forgetTexts() {
 // makeBlocks makes blocks until none is due.
 func (m *Model) makeBlocks() {
 	for {
-		listNum, blockNum, l := m.beginBlock()
-		if l == nil {
+		listNum, blockNum, source := m.beginBlock()
+		if source == nil {
 			return
 		}
 		begun := time.Now()
-		m.finishBlock(listNum, blockNum, l.newTextBlock(blockNum), l)
+		made := source.newTextBlock(blockNum)
+		m.finishBlock(listNum, blockNum, made, source)
 
-		// l still has the block before this one. While a block has no index, searches read all its rows, so
-		// no pause follows the first index of a block.
-		wasFirst := l.texts.blocks[blockNum].index == nil
-		if wasFirst {
+		// While a block has no index, searches read all its rows. So hurry on after the first index of a block.
+		replaced := source.texts.blocks[blockNum]
+		if replaced.index == nil {
 			continue
 		}
 
-		// The pause is twice as long as the work, which thus takes at most a third of a CPU.
+		// Pause twice as long as the work took, so that it takes at most a third of a CPU.
 		select {
 		case <-time.After(2 * time.Since(begun)):
 		case <-m.indexer.ctx.Done():
@@ -128,9 +129,9 @@ func (m *Model) makeBlocks() {
 	}
 }
 
-// beginBlock returns the next block, and the list l of the newest view to make it of. l is nil if the goroutine
+// beginBlock returns the next block, and as its source a list of the newest view. source is nil if the goroutine
 // has to end: no block is due, the model is closed, or EndBulk will start the goroutine again.
-func (m *Model) beginBlock() (listNum, blockNum int, l *list) {
+func (m *Model) beginBlock() (listNum, blockNum int, source *list) {
 	m.writing.Lock()
 	defer m.writing.Unlock()
 
@@ -144,18 +145,18 @@ func (m *Model) beginBlock() (listNum, blockNum int, l *list) {
 	return listNum, blockNum, m.View().lists[listNum]
 }
 
-// finishBlock replaces a block of the owner's list, and of the same list in a new view, by one that was made
-// of before. It publishes the view, but wakes nobody in Await, since the view has the same sequence.
-func (m *Model) finishBlock(listNum, blockNum int, made textBlock, before *list) {
+// finishBlock replaces a block by made, which was made of source: in the owner's list, and in a copy of the newest
+// view. It publishes the copy, but wakes no goroutine in Await, since the sequence is the same.
+func (m *Model) finishBlock(listNum, blockNum int, made textBlock, source *list) {
 	m.writing.Lock()
 	defer m.writing.Unlock()
 
-	m.lists[listNum].replaceBlock(blockNum, made, before)
+	m.lists[listNum].replaceBlock(blockNum, made, source)
 
 	v := *m.View()
 	l := *v.lists[listNum]
 	l.texts = l.texts.copyForView()
-	l.replaceBlock(blockNum, made, before)
+	l.replaceBlock(blockNum, made, source)
 	v.lists[listNum] = &l
 	m.view.Store(&v)
 }

@@ -16,7 +16,7 @@ import (
 type Model struct {
 	// Used by the owner.
 	state
-	lackingSubjects map[events.Subject]struct{} // what Lacking returns
+	lackingSubjects map[events.Subject]struct{} // subjects with a state that the stream may lack
 	bulk            bool                        // between BeginBulk and EndBulk
 
 	// Shared. The owner and the indexer's goroutine hold writing while they change state or view.
@@ -28,7 +28,7 @@ type Model struct {
 // New makes an empty model. Its view has sequence 0.
 func New() *Model {
 	m := &Model{state: newState(), lackingSubjects: map[events.Subject]struct{}{}, indexer: newIndexer()}
-	m.view.Store(&View{next: make(chan struct{})}) // publishView reads the last view
+	m.view.Store(&View{next: make(chan struct{})}) // publishView needs a view before
 	m.publishView()
 	return m
 }
@@ -50,9 +50,9 @@ type Loss struct {
 // The greatest state of a subject wins, whatever the order of the records (events.Compare); lost has
 // the records that did not win. Apply only reads records, so a store may read them at the same time.
 //
-// A record of sequence 0 was not read from the stream: its subject is lacking until a message with the
-// state comes. The checkpoint never goes back: Apply ignores an older one. Between BeginBulk and EndBulk,
-// Apply publishes nothing and returns the old view.
+// A record of sequence 0 was not read from the stream: Lacking returns its subject until a message with the
+// state comes. Apply ignores a checkpoint before the model's. Between BeginBulk and EndBulk, Apply publishes
+// nothing and returns the old view.
 func (m *Model) Apply(records []Record, checkpoint uint64) (v *View, lost []Loss) {
 	m.writing.Lock()
 	defer m.writing.Unlock()
@@ -84,8 +84,8 @@ func (m *Model) Apply(records []Record, checkpoint uint64) (v *View, lost []Loss
 	return m.publishView(), lost
 }
 
-// Load applies the records of a store, between BeginBulk and EndBulk. It first sets every sequence after the
-// checkpoint to 0.
+// Load applies the records of a store, between BeginBulk and EndBulk. A sequence after the store's checkpoint
+// was stored before a Rewind, so it may be of another message now: Load sets it to 0 first.
 func (m *Model) Load(records []Record, checkpoint uint64) {
 	for i := range records {
 		if records[i].Sequence > checkpoint {
@@ -143,24 +143,24 @@ func (m *Model) Await(ctx context.Context, seq uint64) (*View, error) {
 // Digest returns the digest of everything applied, also in bulk.
 func (m *Model) Digest() Digest { return m.digest }
 
-// Known returns the greatest revision that is known of a subject, or 0 if none is known. Other goroutines
-// than the owner may call Known only while nothing is applied.
+// Known returns the revision of a subject's known state, or 0 if no state is known. Goroutines other than the
+// owner's may call Known only while nothing is applied.
 func (m *Model) Known(k events.Subject) int64 { return m.knownState(k).Revision }
 
 // Lacking returns the subjects with a known state that the stream may lack, in no particular order: the
-// stream was rewound or lost messages, or the state came from elsewhere. Such a state has sequence 0.
-// Like Known, it may be called by other goroutines than the owner only while nothing is applied.
+// stream was rewound or lost messages, or the state came from elsewhere. The sequence of these states is 0.
+// Goroutines other than the owner's may call Lacking only while nothing is applied.
 func (m *Model) Lacking() []events.Subject { return slices.Collect(maps.Keys(m.lackingSubjects)) }
 
 func (m *Model) addLacking(k events.Subject) {
-	k.ID = strings.Clone(k.ID) // the id may be a part of a longer string, which would stay in memory
+	k.ID = strings.Clone(k.ID) // the id may be a part of a message, which would stay in memory
 	m.lackingSubjects[k] = struct{}{}
 }
 
-// Rewind sets the checkpoint back, for a stream whose messages after the checkpoint are not those that were
-// read. All states stay. A subject whose state was read after the checkpoint is lacking until a message
-// with the state comes. Until NameFeed is called, there is no feed. Only the owner may call Rewind, and not
-// between BeginBulk and EndBulk.
+// Rewind sets the checkpoint back, since the stream now has other messages after it than the model has read.
+// All states stay. Lacking returns each subject whose state was read after the checkpoint until a message with
+// the state comes. Until NameFeed is called, there is no feed. Only the owner may call Rewind, and not between
+// BeginBulk and EndBulk.
 func (m *Model) Rewind(checkpoint uint64) {
 	m.writing.Lock()
 	defer m.writing.Unlock()

@@ -45,7 +45,7 @@ func isLessByName(a, b item) bool {
 	return a.row.id < b.row.id
 }
 
-// order is what a tree is sorted by. Each order serves two sorts: a page is read from the one end or the other.
+// order selects the tree of a list. Each tree serves two sorts: a page is read from its start or from its end.
 type order uint8
 
 const (
@@ -55,8 +55,8 @@ const (
 	numOrders
 )
 
-// sortKey returns the number that r, with a view total of views, is sorted by. isLessByID and
-// isLessByName order rows of the same number.
+// sortKey returns the key of the item of r, which has a view total of views. isLessByID and isLessByName order
+// items with equal keys.
 func (o order) sortKey(r *Row, views int64) uint64 {
 	switch o {
 	case byViews:
@@ -66,7 +66,7 @@ func (o order) sortKey(r *Row, views int64) uint64 {
 		copy(start[:], r.collation)
 		return binary.BigEndian.Uint64(start[:])
 	default: // byTime
-		return uint64(r.reported) ^ 1<<63 // flips the sign, so that times before 1970 come first
+		return uint64(r.reported) ^ 1<<63 // with the sign bit flipped, times before 1970 come first
 	}
 }
 
@@ -90,7 +90,8 @@ func (x rowIndex) add(hash uint64, r *Row)    { x.rows.Set(rowKey(hash, r), r) }
 func (x rowIndex) remove(hash uint64, r *Row) { x.rows.Delete(rowKey(hash, r)) }
 func (x rowIndex) copyForView() rowIndex      { return rowIndex{x.rows.Copy()} }
 
-// find yields the rows that were added with a hash, and may yield others, which the caller must leave out.
+// find yields the rows that were added with a hash. It may also yield rows of a hash with the same first 34 bits,
+// which the caller must leave out.
 func (x rowIndex) find(hash uint64) iter.Seq[*Row] {
 	return x.withPrefix(hash, 64-slotBits-listBits)
 }
@@ -99,7 +100,6 @@ func (x rowIndex) find(hash uint64) iter.Seq[*Row] {
 func (x rowIndex) withPrefix(hash uint64, bits int) iter.Seq[*Row] {
 	return func(yield func(*Row) bool) {
 		lowBits := 64 - bits // not compared
-
 		x.rows.Ascend(hash>>lowBits<<lowBits, func(key uint64, r *Row) bool {
 			return key>>lowBits == hash>>lowBits && yield(r)
 		})

@@ -7,34 +7,34 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strconv"
 
 	"example.org/registry/events"
 )
 
 // Ranges finds shown rows by their chat id, and lists the ids by range (httpapi/CONTRACT.md#ranges). A
-// range has all chat ids whose hashes begin with the same twelve bits. A client asks for a range to look
-// up an id in it without revealing which.
+// range has all chat ids whose hashes begin with the same twelve bits. A client that asks for a range and looks
+// up an id in it does not reveal the id.
 type Ranges struct {
 	rows   rowIndex // by the hash of the chat id
-	lines  int      // number of lines of every range, in a view
+	lines  int      // number of lines of every range; set in views only
 	counts []int    // number of different ids in each range; used by the owner only
 }
 
 const (
-	// RangeVersion is the prefix that chat ids are hashed with for ranges. Clients use the same.
+	// RangeVersion is the prefix with which the registry and its clients hash chat ids for ranges.
 	RangeVersion = "registry-id-v1"
 	// NumRanges is how many ranges there are.
 	NumRanges = 1 << rangeBits
 
 	rangeBits  = 12
 	rangeShift = 64 - rangeBits // a chatKey shifted right by this is the number of its range
-	// rangeSuffix is the number of hexadecimal digits on a line, after the digits of the range.
+	// rangeSuffix is how many hexadecimal digits of a hash a line shows. It omits the first three, which are the
+	// number of the range.
 	rangeSuffix = 26
 	minLines    = 32 // of a range
 )
 
-// hashChatID returns the hash of a chat id that decides its range.
+// hashChatID returns the hash of a chat id for ranges.
 func hashChatID(id string) [sha256.Size]byte {
 	var room [128]byte
 	return sha256.Sum256(append(append(room[:0], RangeVersion+"\n"...), id...))
@@ -114,8 +114,8 @@ func (x *Ranges) Tag(number int) string {
 
 // Append appends the sorted lines of a range, whose number is from 0 to NumRanges-1: one for each shown chat
 // id, and filler lines, so that all ranges are equally long. A line is the suffix of a hash, a colon, the
-// listedAs of the id in two hexadecimal digits, and a line feed. The text that a filler is the hash of does
-// not begin with RangeVersion, so no filler matches an id.
+// listedAs of the id in two hexadecimal digits, and a line feed. A filler is a hash, too, but of a text that
+// does not begin with RangeVersion, so no filler matches an id.
 func (x *Ranges) Append(dst []byte, number int) []byte {
 	listed := map[string]listedAs{}
 	for r := range x.rows.withPrefix(uint64(number)<<rangeShift, rangeBits) {
@@ -129,9 +129,8 @@ func (x *Ranges) Append(dst []byte, number int) []byte {
 		lines = append(lines, fmt.Sprintf("%s:%02x\n", digits[rangeBits/4:][:rangeSuffix], as))
 	}
 
-	pad := fmt.Appendf(nil, "%03xpad", number)
 	for i := 0; len(lines) < x.lines; i++ {
-		hash := sha256.Sum256(strconv.AppendInt(pad, int64(i), 10))
+		hash := sha256.Sum256(fmt.Appendf(nil, "%03xpad%d", number, i))
 		lines = append(lines, hex.EncodeToString(hash[:])[:rangeSuffix]+":00\n")
 	}
 
@@ -142,11 +141,11 @@ func (x *Ranges) Append(dst []byte, number int) []byte {
 	return dst
 }
 
-// listedAs has a bit for each way in which lists show an id: verified and not verified for scammers
-// and for servers, and one for legit.
+// listedAs has two bits for each list that shows an id: the lower one for a verified entry, the upper one for
+// an unverified entry.
 type listedAs byte
 
-const _ = uint(4 - events.NumLists) // listedAs and listBits have no room for more than four lists
+const _ = uint(4 - events.NumLists) // does not compile with five lists: listedAs and listBits have room for four
 
 // listedAs returns the bit that a shown row adds for its chat id.
 func (r *Row) listedAs() listedAs {

@@ -20,15 +20,15 @@ type RankedQuery struct {
 	Limit  int
 }
 
-// RankedPage is a part of the results of a RankedQuery. Its rows belong to one view. Its numbers are those of
-// the index, which may lag behind the view, so a page may have fewer rows than asked for.
+// RankedPage is a part of the results of a RankedQuery. Its rows belong to one view. Its numbers are counted by
+// the index, which may lag behind the view, so a page may have fewer rows than its numbers say.
 type RankedPage struct {
 	Hits        []RankedHit
 	Total       int                  // matching entries on all pages
 	HasMore     bool                 // whether a page follows
 	Facets      [events.NumLists]int // matching entries of each list, ignoring RankedQuery.List
 	Suggestions []string             // other spellings of a word, if nothing is found
-	Sequence    uint64               // that of the index or that of the view, whichever is less
+	Sequence    uint64               // the lesser of the index's and the view's
 }
 
 // RankedHit is an entry and the positions of the words in it.

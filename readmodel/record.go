@@ -18,7 +18,7 @@ type Record struct {
 	Removed  bool // the state is a removal; its tombstone remains
 
 	views    int64
-	row      *Row // of an entry, or its tombstone; has no slot: Apply gives one to a copy of the row
+	row      *Row // of an entry, or its tombstone; without a slot, which Apply gives to a copy of the row
 	donation *events.Donation
 	digest   Digest // of a view total, without the revision
 	hash     events.Hash
@@ -42,8 +42,8 @@ func listIndex(l events.List) int {
 }
 
 // Digest identifies a content: it is the sum, modulo 2^128, of a hash for each subject that has a state.
-// It depends neither on the order of events nor on rendering or sequences. So two models with the same
-// states have the same digest, however they were built.
+// Two models with the same states have the same digest, whatever the order of events, the rendering and the
+// sequences.
 type Digest struct{ high, low uint64 }
 
 // StateDigest returns the digest of d.
@@ -56,7 +56,7 @@ func newDigest(hash events.Hash) Digest {
 // String returns d in 32 hexadecimal digits.
 func (d Digest) String() string { return fmt.Sprintf("%016x%016x", d.high, d.low) }
 
-// Add adds o, the digest of a content that has no subject in common with d's.
+// Add adds o, the digest of other subjects.
 func (d *Digest) Add(o Digest) {
 	low, carry := bits.Add64(d.low, o.low, 0)
 	d.low = low

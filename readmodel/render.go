@@ -15,8 +15,8 @@ import (
 	"example.org/registry/readmodel/reason"
 )
 
-// Renderer turns decoded events into records: Markdown, folded texts, collation key, look-alike
-// keys and JSON. This is the costly part of an event, done once per change. A Renderer holds
+// Renderer turns decoded events into records. It renders Markdown, and makes the folded texts, the collation key,
+// the look-alike keys and the JSON. This is the costly part of an event, done once per change. A Renderer holds
 // buffers and a collator, so one goroutine at a time may use it. Its results depend only on its arguments.
 type Renderer struct {
 	reasons *reason.Renderer
@@ -43,14 +43,14 @@ func (r *Renderer) Render(seq uint64, d events.Data) Record {
 		rec.row.digest = hashNamed(rec.Subject.String(), string(content))
 	case events.Delisting:
 		rec.Removed = true
-		id := strings.Clone(d.EntryID) // it may be a part of a longer string
+		id := strings.Clone(d.EntryID) // the id may be a part of a message, which would stay in memory
 		rec.row = &Row{id: id, list: uint8(listIndex(d.List)), revision: d.Revision, hash: rec.hash, removed: true}
 	case events.Views:
 		rec.views = d.Views
 		rec.digest = viewsDigest(rec.Subject, d.Views)
 	case events.Donation:
 		rec.donation = &d
-	default:
+	default: // a donation was removed
 		rec.Removed = true
 	}
 	return rec
@@ -63,7 +63,7 @@ func (r *Renderer) renderEntry(e *events.Entry) *Row {
 
 	r.key.Reset()
 	collation := r.polish.KeyFromString(&r.key, norm.NFC.String(e.Name)) // NFC, so that canonically equal names have one key
-	keys := lookalike.KeysOf(strings.Clone(e.Name))                      // a key may be the name itself, and that a part of a message
+	keys := lookalike.KeysOf(strings.Clone(e.Name))                      // a copy, since a key may be the name itself, a part of a message
 
 	row := &Row{
 		json: string(marshalPublic(e, html)), collation: string(collation), text: name + "\n" + chat + "\n" + fold(reason.Text(html)),
@@ -76,15 +76,15 @@ func (r *Renderer) renderEntry(e *events.Entry) *Row {
 	row.folded = row.text[:len(name)]
 	row.names = row.text[:len(name)+1+len(chat)]
 
-	// Most chat ids and keys equal another text: where they do, assign that text, so that both share its memory.
+	// Save memory: most chat ids and keys equal another text of the row, and can share its bytes.
 	row.chat = row.foldedChat()
 	if row.chat != e.ChatID {
 		row.chat = strings.Clone(e.ChatID)
 	}
+
 	if row.keys.Shape == name {
 		row.keys.Shape = row.folded
 	}
-
 	if row.keys.Folded == row.keys.Shape {
 		row.keys.Folded = row.keys.Shape
 	}

@@ -17,10 +17,10 @@ type Row struct {
 	json      string // as lists and checks show it
 	id, chat  string // the entry id and the chat id
 	collation string // what the order by name compares
-	// text is folded name, chat id and reason, with a newline between two. No folded text has a newline,
+	// text is the folded name, chat id and reason, with a line feed between two. No folded text has a line feed,
 	// so no match reaches from one folded text into the next.
 	text   string
-	names  string         // the part of text with name and chat id, which a check reads
+	names  string         // the part of text with the name and the chat id, which a check reads
 	folded string         // the part of text with the name
 	keys   lookalike.Keys // of the name
 
@@ -89,8 +89,8 @@ func (r *Row) List() events.List { return events.Lists()[r.list] }
 // Passes reports whether the row's list shows it and it passes the filters.
 func (r *Row) Passes(s Status, p Proofs) bool { return r.filter.matchesFilters(s, p) }
 
-// EntryTag returns a tag of the public content of r, 32 hexadecimal digits. Like ListTag it is
-// equal wherever the content is equal. It does not depend on view totals.
+// EntryTag returns a tag of the public content of r without its view total, 32 hexadecimal digits. Like ListTag
+// it is equal wherever the content is equal.
 func (r *Row) EntryTag() string { return contentTag("entry", r.digest) }
 
 // isShown reports whether the list shows the row.
@@ -137,7 +137,7 @@ func marshalPublic(e *events.Entry, descHTML string) []byte {
 	return public
 }
 
-// filterBits has the properties of an entry that the filters of a list test. Zero means that there is no entry.
+// filterBits has the properties of an entry that the filters of a list test. Zero is for a slot without an entry.
 type filterBits uint8
 
 const (
@@ -154,10 +154,10 @@ func filterOf(e *events.Entry) (f filterBits) {
 	if e.Proofs.ID != "" {
 		f |= bitProofs
 	}
-
 	if e.Proofs.Private {
 		f |= bitPrivate
 	}
+
 	if e.Verified || !e.List.Trusted() {
 		f |= bitShown
 	}
@@ -166,19 +166,20 @@ func filterOf(e *events.Entry) (f filterBits) {
 
 // matchesFilters reports whether an entry with these bits is shown and passes the filters.
 func (f filterBits) matchesFilters(s Status, p Proofs) bool {
-	isVerified := f&bitVerified != 0
-	lacksVerification := s == StatusVerified && !isVerified
-	lacksRisk := s == StatusRisk && isVerified
-	if f&bitShown == 0 || lacksVerification || lacksRisk {
-		return false
+	hasStatus := true
+	switch s {
+	case StatusVerified:
+		hasStatus = f&bitVerified != 0
+	case StatusRisk:
+		hasStatus = f&bitVerified == 0
 	}
 
+	hasProofs := true
 	switch p {
 	case ProofsWith:
-		return f&bitProofs != 0
+		hasProofs = f&bitProofs != 0
 	case ProofsPrivate:
-		return f&bitPrivate != 0
-	default:
-		return true
+		hasProofs = f&bitPrivate != 0
 	}
+	return f&bitShown != 0 && hasStatus && hasProofs
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // state is the registry at one sequence: the content of a view, and the part of a model that its owner
-// changes. copyForView takes little time: the copy shares the nodes of trees and the chunks of slices with the
-// original, which copies a node or a chunk before it changes it.
+// changes. copyForView takes little time, since the copy shares nodes of trees and chunks of slices with the
+// original. The original copies a shared node or chunk before changing it.
 type state struct {
 	lists     [events.NumLists]*list // in the order of events.Lists
 	donations *btree.Map[string, donation]
@@ -35,7 +35,7 @@ type list struct {
 	entries    *btree.Map[string, entry]
 	tombstones int // number of removed entries
 
-	// The next fields are of the shown rows. Each row has a slot: a small number that no other row has.
+	// The next fields are of the shown rows. Each of them has a slot: a small number of its own in the list.
 	orders  [numOrders]*tree
 	counts  filterCounts
 	rows    cowSlice[*Row]       // by slot, like filters and views
@@ -43,8 +43,9 @@ type list struct {
 	views   cowSlice[int64]
 	texts   textBlocks
 
-	shownDigest, viewsDigest Digest // of the shown rows and of all view totals, without revisions
-	tag, popularTag          string
+	shownDigest     Digest // of the shown rows, without revisions
+	viewsDigest     Digest // of all view totals, without revisions
+	tag, popularTag string
 
 	// Used by the owner only.
 	freeSlots []uint32 // slots that were given back
@@ -59,11 +60,10 @@ type entry struct {
 	total    total
 }
 
-// total is a view total with its revision, and the sequence of the last message with it. The zero
-// value means that no total is known; clients then see 0 views.
+// total is a view total. The zero value means that no total is known; clients then see 0 views.
 type total struct {
 	views, revision int64
-	sequence        uint64
+	sequence        uint64 // of the last message with the total, as entry.sequence
 }
 
 // donation is the state of a donation, or its removal.
@@ -93,7 +93,7 @@ func (s *state) list(l events.List) *list { return s.lists[listIndex(l)] }
 type known struct {
 	events.Rank
 	sequence uint64 // of the last message with the state, as entry.sequence
-	shown    bool   // lists, checks or the donation's page show the subject
+	shown    bool   // clients see the subject
 }
 
 func (s *state) knownState(k events.Subject) known {
@@ -155,7 +155,7 @@ func (s *state) applyRecord(r *Record) (winner *known) {
 func (s *state) setEntry(r *Record) {
 	l := s.list(r.Subject.List)
 	old, _ := l.entries.Get(r.Subject.ID)
-	row := *r.row // which gets a slot of this model
+	row := *r.row // a copy, since link gives it a slot of this model
 	updated := entry{row: &row, sequence: r.Sequence, total: old.total}
 
 	// Unlink first: link takes the slot that unlink has freed, so an entry that stays shown keeps its slot.
@@ -164,8 +164,8 @@ func (s *state) setEntry(r *Record) {
 	l.putEntry(r.Subject.ID, updated)
 }
 
-// link adds the state of an entry to everything that is derived from states: orders, counts, digests,
-// ranges, names and the feed. unlink takes the state out again; no other function knows all derived data.
+// link adds the state of an entry to everything that is derived from states: orders, counts, digests, texts,
+// ranges, names and the feed. unlink takes the state out again. Only link and unlink know all derived data.
 func (s *state) link(l *list, e entry) {
 	r := e.row
 	l.changed = true
@@ -227,7 +227,7 @@ func (s *state) unlink(l *list, e entry) {
 		t.Delete(itemOf(order(o).sortKey(r, e.total.views), r))
 	}
 
-	// The view total stays: nobody reads it while the slot is free, and link sets it anew.
+	// Free the slot. Its view total stays in l.views: no query reads it, and link sets it anew.
 	l.rows.set(r.slot, nil)
 	l.filters.set(r.slot, 0)
 	l.freeSlots = append(l.freeSlots, r.slot)
@@ -256,7 +256,7 @@ func (s *state) setTotal(r *Record) {
 	l.putEntry(k.ID, e)
 }
 
-// putEntry stores e. id may be a part of a longer string, which the key of the map must not keep in memory.
+// putEntry stores e. id may be a part of a message, which the key of the map must not keep in memory.
 func (l *list) putEntry(id string, e entry) {
 	if e.row != nil {
 		id = e.row.id

@@ -39,7 +39,7 @@ func (v *View) Total() (n int) {
 }
 
 // NumSubjects returns how many subjects have a state: entries and donations, removed ones included,
-// and view totals. The stream has a message for each of them, except for the states that Lacking counts.
+// and view totals. The stream has a message of each subject, except for the subjects that Lacking counts.
 func (v *View) NumSubjects() int { return v.subjects }
 
 // Lacking returns how many subjects have a state that the stream is not known to hold.
@@ -85,12 +85,12 @@ func (v *View) Feed() Feed {
 // Ranges returns the shown chat ids in their ranges.
 func (v *View) Ranges() *Ranges { return &v.chats }
 
-// AnswerVersion is the version of all that a response depends on besides the content: how entries are
-// rendered, the JSON around them, which entries are found, and in which order. Every tag includes it, so no
-// client keeps a response of an older program. TestAnswerVersion of httpapi fails if it has to be raised.
+// AnswerVersion is the version of the code that makes responses of the content: how entries are rendered, the JSON
+// around them, which entries are found, and in which order. Every tag includes the version, so no client keeps a
+// response of an older program. TestAnswerVersion of httpapi fails if the version has to be raised.
 const AnswerVersion = 4
 
-// contentTag returns a tag for a response of a kind that depends on the content with these digests.
+// contentTag returns a tag for the responses of a kind, which depend on the content with these digests.
 func contentTag(kind string, digests ...Digest) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s\n%v", AnswerVersion, kind, digests))
 	return hex.EncodeToString(sum[:16])

@@ -12,7 +12,7 @@ import (
 
 // String returns the full case folding of s, which must be valid UTF-8. Any goroutine may call it.
 func String(s string) string {
-	isFolded := true // each character so far is in the table, or has no case
+	isFolded := true // each character so far is in the table latin, or has no case
 	folded := strings.Map(func(r rune) rune {
 		if int(r) < len(latin) && latin[r] > 0 {
 			return latin[r]
@@ -33,8 +33,8 @@ func foldAny(s string) string {
 	return strings.Map(cherokeeCapital, folded)
 }
 
-// latin has the folding of each character up to Latin Extended-A; most texts have no others. For the few
-// characters that become two, latin has 0.
+// latin has the folding of each character up to Latin Extended-A; most texts have no others. It has 0 for the few
+// characters that fold to two.
 var latin = func() (table [0x180]rune) {
 	for r := range rune(len(table)) {
 		if folded := []rune(foldAny(string(r))); len(folded) == 1 {

@@ -1,5 +1,5 @@
-// Package fault turns failures that would end the process into errors: a panic, and a memory fault
-// in a mapped file, as when a disk fails to read a page or the file is shorter than its mapping.
+// Package fault turns failures that would end the process into errors: a panic, and a memory fault in a mapped
+// file. A mapped file faults if the disk cannot read a page, or if the file is shorter than its mapping.
 package fault
 
 import (
@@ -8,11 +8,11 @@ import (
 	"runtime/debug"
 )
 
-// Err is the error that errors.Is finds in the error of a panic or fault.
+// Err is in each error that Catch makes of a panic or fault (errors.Is).
 var Err = errors.New("fault")
 
-// Catch runs f and returns its error. A panic or fault becomes an error that names it and matches
-// Err. Catch does not see faults of other goroutines.
+// Catch runs f and returns its error. A panic or fault in f's goroutine becomes an error that names it and
+// matches Err.
 func Catch(f func() error) (err error) {
 	before := debug.SetPanicOnFault(true)
 	defer debug.SetPanicOnFault(before)

@@ -8,10 +8,10 @@ import (
 	"github.com/bits-and-blooms/bitset"
 )
 
-// column is texts one after the other, with a line feed around each.
+// column is texts one after the other, with a line feed before the first and after each.
 type column struct {
 	text   []byte
-	starts []uint32 // where in text each one begins
+	starts []uint32 // position in text of each one
 	sieve  sieve
 }
 
@@ -23,7 +23,7 @@ func (c *column) addText(text string) {
 	c.text = append(append(c.text, text...), '\n')
 }
 
-// close is called after the last addText.
+// close prepares c for find, after the last addText.
 func (c *column) close() {
 	c.text = slices.Clone(c.text) // without spare room, since the block lives for hours
 	c.starts = slices.Clone(c.starts)
@@ -46,13 +46,13 @@ func (c *column) find(piece string, f func(n int)) {
 			return
 		}
 
-		inside := uint32(pos + i) // a position in the text that has the piece
+		match := uint32(pos + i) // a position in the text that has the piece
 		if piece[0] == '\n' {
-			inside++
+			match++ // the line feed is before the text
 		}
 
-		// Which text is it? Going on text by text takes less time than the search of their bytes did.
-		for n+1 < len(c.starts) && c.starts[n+1] <= inside {
+		// Go on to the text of the match. One by one is fast enough: the search through their bytes took longer.
+		for n+1 < len(c.starts) && c.starts[n+1] <= match {
 			n++
 		}
 		f(n)
@@ -81,14 +81,16 @@ func newSieve(text []byte) sieve {
 	return s
 }
 
-// windowBit hashes the first window bytes of b, which has as many, and returns the number of their bit.
+// windowBit returns the number of the bit for the first window bytes of b: the top bits of their hash. b has at
+// least that many bytes.
 func windowBit(b []byte) uint32 {
 	var room [8]byte
 	copy(room[:window], b)
 	return uint32(binary.LittleEndian.Uint64(room[:]) * 0x9e3779b97f4a7c15 >> (64 - sieveBits))
 }
 
-// mayHold returns false only if the text lacks piece. It is true for a piece that is shorter than window.
+// mayHold returns false only if the text lacks piece. A piece that is shorter than window has no bit to look at,
+// so mayHold returns true.
 func (s sieve) mayHold(piece []byte) bool {
 	for i := range len(piece) - window + 1 {
 		if bit := windowBit(piece[i:]); s[bit/64]>>(bit%64)&1 == 0 {

@@ -43,7 +43,8 @@ func (p posts) postWord(word string, row int) {
 		p[word] = rows
 	}
 
-	if last := len(*rows) - 1; last < 0 || (*rows)[last] != uint16(row) { // the row's first occurrence of the word
+	// Rows are posted in ascending order, so only the last can be this row.
+	if len(*rows) == 0 || (*rows)[len(*rows)-1] != uint16(row) {
 		*rows = append(*rows, uint16(row))
 	}
 }
@@ -62,7 +63,7 @@ func newWords(p posts) words {
 	return w
 }
 
-// rowsWith returns the rows whose reason may contain all these words, one after the other.
+// rowsWith returns the rows whose reason may contain needle, which has several words.
 func (b *Block) rowsWith(needle string) *bitset.BitSet {
 	// Begin with all rows, and keep those whose reason has the characters around each space of the needle.
 	rows := bitset.New(Len).SetAll()
@@ -70,8 +71,8 @@ func (b *Block) rowsWith(needle string) *bitset.BitSet {
 		b.boundaries.narrow(boundary, rows)
 	}
 
-	// The first piece ends a word of the reason, the last one begins a word, and the others are whole words.
-	// Skip a piece that is no longer than the part of a boundary beside the space: boundaries had it already.
+	// The first piece ends a word of the reason, the last piece begins a word, and the others are whole words.
+	// A piece of up to reach bytes with one line feed is a part of a boundary, so it was looked up already.
 	pieces := strings.Split(needle, " ")
 	for i, piece := range pieces {
 		if i > 0 {
