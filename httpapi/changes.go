@@ -112,7 +112,7 @@ func serveChanges(x *exchange) error {
 	return x.send(appendFeed(body, &page))
 }
 
-// sizeOfChange is more bytes than a change takes besides its entry.
+// sizeOfChange estimates the bytes of a change besides its entry.
 const sizeOfChange = 128
 
 // loadFeed loads a view of q.epoch at the sequence q.since or after it.
@@ -139,8 +139,8 @@ func loadFeed(x *exchange, q feedQuery) (*readmodel.View, error) {
 	return view, checkEpoch(view, q.epoch)
 }
 
-// checkEpoch returns nil if a view has the feed of this epoch. Its error is errGone if the feed is of another epoch, or
-// errNotReached if the view has no feed, because the stream is rewound or lacks states.
+// checkEpoch returns nil if a view has the feed of this epoch, or errGone if its feed is of another epoch. While the stream is
+// rewound or lacks states, a view has no feed and no epoch, and checkEpoch returns errNotReached.
 func checkEpoch(view *readmodel.View, epoch string) error {
 	switch view.Epoch() {
 	case epoch:
@@ -163,7 +163,7 @@ type polls struct {
 	watch sync.WaitGroup // until watchChanges has returned
 }
 
-// feedState is a state of the feed, as far as waiting requests need to know it.
+// feedState tells waiting requests whether the feed has changed.
 type feedState struct {
 	epoch      string
 	lastChange uint64
@@ -180,8 +180,8 @@ const (
 	pacePerPoll = 25 * time.Microsecond
 	// minPace is the shortest pause of watchChanges, even if no request waits.
 	minPace = time.Millisecond
-	// pollView is how long watchChanges awaits a greater sequence before it looks at the view all the same: a view of another
-	// stream may have a lower sequence.
+	// pollView is how long watchChanges awaits a greater sequence. It then looks at the view all the same, since a view of
+	// another stream may have a lower sequence.
 	pollView = time.Second
 )
 

@@ -6,10 +6,10 @@
 //	public.go      configuration, the table of routes
 //	lists.go       lists, checks, batches, ranges
 //	exchange.go    a request and its answer: kept bodies, running a query, memory, the body, sending
-//	headers.go     what the headers say, and caches
+//	headers.go     the headers, and how caches treat an answer
 //	failures.go    the table of failures
-//	params.go      what a request asks for
-//	health.go      whether a request is answered, and from which state
+//	params.go      the parameters of requests
+//	health.go      readiness, and the state that a request is answered from
 //	body.go        bodies, joined from the JSON of entries
 //	limits.go      bounds of memory, of searches at once, and of each client's rate
 //	listener.go    the server's deadlines, connections
@@ -17,10 +17,10 @@
 //
 // The other handlers are in changes.go, ranked.go, donations.go, status.go, avatar.go, documents.go and site.go.
 //
-// An answer is computed from one view, so its body, Registry-Sequence and ETag agree. Few text searches run at once, and others
-// wait for a turn; lists without a search and lookups by id never wait. Unknown is never clean: until the model has caught up,
-// the answer is 503. The memory of an answer is taken before its body is made. No log and no metric has query strings, ids or
-// client addresses.
+// An answer is computed from one view, so its body, Registry-Sequence and ETag agree. Only a few text searches run at once;
+// further searches wait for a turn. Lists without a search and lookups by id never wait. Unknown is never clean: until the model
+// has caught up, the answer is 503. The memory of an answer is taken before its body is made. No log and no metric has query
+// strings, ids or client addresses.
 //
 // The subpackages are upstream (status probes and avatars), site (pages), verdict (the person check) and admin (the operators'
 // listener).

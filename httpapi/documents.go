@@ -62,7 +62,7 @@ func serveSecurityText(baseURL string) handler {
 	}
 }
 
-// securityText returns the file's text. It names the mailbox that RFC 2142 reserves for this in every domain.
+// securityText returns the file's text. RFC 2142 reserves the mailbox security in every domain for such reports.
 func securityText(baseURL string, now time.Time) string {
 	host := "localhost"
 	if u, err := url.Parse(baseURL); err == nil && u.Hostname() != "" {

@@ -21,8 +21,8 @@ import (
 // handler answers a request: it returns nil once it has sent the answer, else the failure to be sent.
 type handler func(x *exchange) error
 
-// exchange is one request and its answer. A handler calls its methods in this order: loadView, sendKnown, search, makeBody,
-// send. Only one goroutine uses an exchange.
+// exchange is one request and its answer. A handler calls, in this order: loadView, sendKnown, search, makeBody, send.
+// Only one goroutine uses an exchange.
 type exchange struct {
 	head
 	api   *Public
@@ -55,8 +55,8 @@ func (p *Public) serve(route string, limit *rateLimit, h handler) gin.HandlerFun
 // query returns the query string as sent.
 func (x *exchange) query() string { return x.c.Request.URL.RawQuery }
 
-// sendKnown sets the cache policy and the tag of the answer, and answers if no query is needed: with 304 if the client has the
-// content of this tag, else with the kept body of this tag. It reports whether it has answered; if not, send will keep the body.
+// sendKnown sets the cache policy and the tag of the answer. If it can, it answers without a query: with 304 if the client has the
+// content of this tag, or with a kept body of this tag. It reports whether it has answered; if not, send will keep the body.
 func (x *exchange) sendKnown(cache policy, tag string) (sent bool, err error) {
 	x.setContent(cache, tag)
 	x.keep = true
@@ -94,8 +94,8 @@ func (x *exchange) setContent(cache policy, tag string) {
 }
 
 // clientHas reports whether If-None-Match is * or names the answer's tag; zipped reports whether it names the tag of the
-// compressed body. It is enough to look for the quoted tag anywhere in the header: no tag contains quotes, and RFC 9110,
-// 13.1.2, ignores the W/ before a weak tag.
+// compressed body. Looking for the quoted tag anywhere in the header is enough: no tag contains quotes, and the W/ of a weak
+// tag does not matter (RFC 9110, 13.1.2).
 func (x *exchange) clientHas() (has, zipped bool) {
 	tags := strings.Join(x.c.Request.Header["If-None-Match"], ",")
 	if tags == "" || x.tag == "" {
@@ -122,11 +122,11 @@ func search[T any](x *exchange, searchesTexts bool, query func(ctx context.Conte
 	return query(ctx)
 }
 
-// sizeOfEnvelope is more bytes than a body takes besides its entries.
+// sizeOfEnvelope estimates the bytes of a body besides its entries.
 const sizeOfEnvelope = 256
 
-// makeBody returns an empty body with room for entries of size bytes. It first takes the memory from the budget, which bounds
-// the memory of all large answers and of all clients that read slowly. Its error is errBusy.
+// makeBody returns an empty body with room for entries of size bytes. It first takes the memory from the budget that
+// all answers share. Its error is errBusy.
 func (x *exchange) makeBody(size int) ([]byte, error) {
 	size += sizeOfEnvelope
 	if err := x.holdMemory(size); err != nil {
@@ -211,7 +211,7 @@ func (x *exchange) fail(err error) {
 	failed := head{waits: x.waits}
 	asPage := x.api.failsAsPage(x.c.Request.URL.Path, f.status)
 	if f.status == http.StatusNotFound && !asPage {
-		// An unknown donation: the headers name the state that lacks it. The API's other 404s have loaded no view.
+		// If there is a view, a donation is unknown, and the headers name the state that lacks it. Other 404s have no view.
 		failed.view = x.view
 		failed.asOf = x.asOf
 	}

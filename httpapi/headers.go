@@ -71,7 +71,7 @@ func (d *head) setHeaders(h http.Header, path string) {
 		h.Set("Registry-Sequence", strconv.FormatUint(d.view.Sequence(), 10))
 		h.Set("Registry-As-Of", asOf)
 
-		// The scripts of a cached page read how old its data is.
+		// From these headers a page's script learns the age of the data, even if a cache has sent the page.
 		if d.page != noPage {
 			h.Set("Last-Modified", d.asOf.UTC().Format(http.TimeFormat))
 			h.Set("Server-Timing", `asof;desc="`+asOf+`"`)
@@ -87,8 +87,7 @@ func (d *head) setHeaders(h http.Header, path string) {
 }
 
 func (d *head) setCacheHeaders(h http.Header) {
-	// Even a body that is too small to be compressed has Accept-Encoding in Vary: a 304 must have the Vary of the 200, and does
-	// not know the size of the body.
+	// Vary does not depend on whether the body is large enough to be compressed, since a 304 has the same Vary without a body.
 	var vary []string
 	if d.tag != "" && !d.cache.asIs {
 		vary = append(vary, "Accept-Encoding")

@@ -90,7 +90,7 @@ const (
 // loadView loads the state to answer from: the newest one or, if the client asks for a sequence, a state at it or after it. The
 // caller has checked the parameters, since a bad one is 400 even while loadView would give 503.
 func (x *exchange) loadView() (*readmodel.View, error) {
-	// The header is read like a parameter: empty, it counts as absent; repeated, it is wrong.
+	// The header is read like a parameter: an empty one counts as absent, a repeated one is wrong.
 	p := params{values: url.Values(x.c.Request.Header)}
 	text := p.readTrimmed(minSeqHeader)
 	atLeast, err := strconv.ParseUint(cmp.Or(text, "0"), 10, 64)
@@ -109,10 +109,11 @@ func (x *exchange) loadView() (*readmodel.View, error) {
 
 // loadViewAt loads a state at a sequence or after it. It waits at most sequenceWait for one.
 func (x *exchange) loadViewAt(atLeast uint64) (*readmodel.View, error) {
-	// Wait first, then ask Health: it may refuse the present state, and accept the awaited one.
+	// Wait before asking Health.View, which may refuse the present state but accept the awaited one.
 	readiness := x.api.health.Readiness()
 	isBehind := x.api.health.Reader.View().Sequence() < atLeast
-	if isBehind && readiness.Ready && !readiness.Frozen {
+	canCatchUp := readiness.Ready && !readiness.Frozen
+	if isBehind && canCatchUp {
 		if err := x.awaitSequence(atLeast); err != nil {
 			return nil, err
 		}

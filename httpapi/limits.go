@@ -27,8 +27,7 @@ type memory struct {
 const (
 	// defaultMemory is for a process that does not know how much memory it has.
 	defaultMemory = 256 << 20
-	// memoryPerByte is how many bytes of memory an answer takes for each of its bytes: the garbage collector lets the heap grow
-	// to twice its live bytes.
+	// memoryPerByte is how often each byte of an answer counts: the garbage collector lets the heap grow to twice its live bytes.
 	memoryPerByte = 2
 )
 

@@ -175,7 +175,7 @@ func partsOf(descriptors uint64) Parts {
 	p := Parts{Operators: min(max(n/16, 4), 64), Broker: min(max(n/8, 8), 1024)}
 	reserve := min(max(n/8, 16), 128)
 
-	// A process with few descriptors rather has no reserve than no public connections.
+	// With few descriptors, public connections are more important than the reserve.
 	rest := n - p.Operators - p.Broker - reserve
 	p.Public = min(max(rest, n/4, 1), maxPublic)
 	return p

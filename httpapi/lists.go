@@ -23,7 +23,7 @@ func serveList(l events.List) handler {
 			return err
 		}
 
-		// The tag names the content: if the client has it, or a body with it is kept, no query has to run.
+		// The tag names the content: if the client has this tag, or a body of this tag is kept, no query has to run.
 		if sent, err := x.sendKnown(x.api.listCache, view.ListTag(&q)); sent || err != nil {
 			return err
 		}
@@ -188,8 +188,8 @@ func serveRange(x *exchange) error {
 	return x.send(view.Ranges().Append(nil, bucket))
 }
 
-// parseBucket reads the prefix of a range: three hexadecimal digits. Each range has one address in caches, so parseBucket refuses
-// capital letters, and escaped digits, for which net/url sets RawPath. It is a pure function.
+// parseBucket reads the prefix of a range: three hexadecimal digits. So that each range has one address in caches, it refuses
+// capital letters and escaped digits: rawPath is empty unless something is escaped. It is a pure function.
 func parseBucket(prefix, rawPath string) (bucket int, err error) {
 	n, err := strconv.ParseUint(prefix, 16, 12)
 	isCanonical := len(prefix) == 3 && strings.ToLower(prefix) == prefix && rawPath == ""

@@ -40,7 +40,7 @@ func newMetrics() *metrics {
 	}
 }
 
-// register registers the metrics of p. The routes of p must be complete, since each gets all its series now: a rate over a series
+// register registers the metrics of p. The routes of p must be complete, since each gets all its series now. A rate over a series
 // that appears with the first error would miss that error.
 func (m *metrics) register(reg prometheus.Registerer, p *Public) {
 	for _, route := range p.engine.Routes() {

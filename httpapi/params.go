@@ -53,8 +53,8 @@ func parseCheck(raw string) (readmodel.CheckQuery, error) {
 	return readmodel.CheckQuery{Search: search}, nil
 }
 
-// parsePerson reads the query string of the person check on the site. Both fields may be empty, and only the bound of the query
-// string bounds them. It is a pure function.
+// parsePerson reads the query string of the person check on the site. Both fields may be empty, and each may be as long as
+// a query string. It is a pure function.
 func parsePerson(raw string) (person, error) {
 	p := readParams(raw)
 	asked := person{id: p.readTrimmedTo("id", bounds.MaxQuery), text: p.readTrimmedTo("search", bounds.MaxQuery)}
@@ -77,8 +77,8 @@ func (p person) checkQuery() readmodel.CheckQuery {
 	return q
 }
 
-// params reads the parameters of one request, and retains the first error in the order in which they are read. A parameter that
-// is never read is ignored.
+// params reads the parameters of one request. The first parameter that is wrong, in the order of reading, makes the error. A
+// parameter that is never read is ignored.
 type params struct {
 	values url.Values
 	err    error
@@ -142,7 +142,7 @@ func (p *params) readID(name string) string {
 // three texts that JavaScript makes of a missing value; any other word may be a name.
 func (p *params) readPasted(name string) (text string, isID bool) {
 	text = p.readTrimmed(name)
-	if _, isID := events.ReferredChatID(text); isID {
+	if _, refers := events.ReferredChatID(text); refers {
 		return p.readID(name), true
 	}
 	isLost := text == "undefined" || text == "null" || text == "[object Object]"

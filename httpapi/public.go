@@ -134,8 +134,8 @@ func (p *Public) Close() {
 // ConnectionRefused counts a connection that LimitConnections has refused.
 func (p *Public) ConnectionRefused() { p.metrics.refused.Inc() }
 
-// addRoutes makes the routing table. For another method than a path has, gin sets Allow and calls the handler of NoMethod. For a
-// path that the table lacks, gin calls the handler of NoRoute.
+// addRoutes makes the routing table. If a path does not have the method of a request, gin sets Allow and calls the handler of
+// NoMethod. If the table lacks the path, gin calls the handler of NoRoute.
 func (p *Public) addRoutes(cfg Config) error {
 	gin.SetMode(gin.ReleaseMode) // for the whole process: in debug mode gin prints every route
 	p.engine = gin.New()
@@ -185,7 +185,7 @@ func (p *Public) addRoutes(cfg Config) error {
 	return nil
 }
 
-// add adds a path to the table. Outside /api/ the handler also serves HEAD, since net/http drops the body of its answer.
+// add adds a path to the table. Outside /api/ the handler also serves HEAD; net/http drops the body.
 func (p *Public) add(path string, limit *rateLimit, h handler) {
 	serve := p.serve(path, limit, h)
 	p.engine.GET(path, serve)
@@ -203,8 +203,8 @@ func namesOf(networks []netip.Prefix) (names []string) {
 
 // serveOtherMethod answers a method that the path does not have: 204 to a preflight, 405 to the rest (httpapi/CONTRACT.md#cors).
 //
-// gin-contrib/cors serves preflights alone. To other answers it would add Access-Control-Allow-Origin only if the request has a
-// foreign Origin, and a shared cache could keep an answer without that header for all.
+// gin-contrib/cors serves only preflights. For all requests, it would set Access-Control-Allow-Origin only if the Origin is
+// foreign. A shared cache could then send an answer without that header to everybody.
 func serveOtherMethod(x *exchange) error {
 	isPreflight := x.c.Request.Method == http.MethodOptions && x.c.GetHeader("Origin") != ""
 	if !isPreflight {

@@ -25,7 +25,7 @@ const (
 	// pages.
 	robots = "User-agent: *\nDisallow:\n"
 
-	// staleAfter is the age from which data is old: pages then show the time that the data is from.
+	// staleAfter is the age from which data is old, and pages show the time of their data.
 	staleAfter = time.Minute
 )
 
@@ -211,8 +211,8 @@ func checkPerson(x *exchange, asked person) (site.CheckPage, error) {
 	return page, nil
 }
 
-// staleSince returns the time of old data, to the minute, for a page to show, or the zero time if the data is not old
-// (staleAfter). Pages show an unknown time as the start of 1970.
+// staleSince returns the time of old data, to the minute, or the zero time if the data is not old (staleAfter). An unknown time
+// becomes the start of 1970, which pages show.
 func staleSince(asOf time.Time) time.Time {
 	if time.Since(asOf) <= staleAfter {
 		return time.Time{}
@@ -223,10 +223,10 @@ func staleSince(asOf time.Time) time.Time {
 	return asOf.UTC().Truncate(time.Minute)
 }
 
-// pageTag returns the tag of a page with this content. The page also depends on the version of the site and, if its data is old,
-// on the time that it shows.
-func (x *exchange) pageTag(content string) string {
-	tag := content + "-" + x.api.site.Version()
+// pageTag makes the tag of a page from the tag of its content. The page also depends on the version of the site and, if its data is
+// old, on the time that it shows.
+func (x *exchange) pageTag(contentTag string) string {
+	tag := contentTag + "-" + x.api.site.Version()
 	if stale := staleSince(x.asOf); !stale.IsZero() {
 		tag += "-" + strconv.FormatInt(stale.Unix(), 36)
 	}
@@ -246,8 +246,9 @@ func (p *Public) failsAsPage(path string, status int) bool {
 
 // failurePage returns the body of a failure as a page of the site.
 func failurePage(x *exchange, f *failure) []byte {
-	// The form of the page shows again what was asked: the refused parameter, else the text, else the id.
-	asked := cmp.Or(x.c.Query(cmp.Or(f.param, "search")), x.c.Query("id"))
+	// The form shows again what the visitor has typed: the refused parameter, else the text, else the id.
+	param := cmp.Or(f.param, "search")
+	asked := cmp.Or(x.c.Query(param), x.c.Query("id"))
 	body, err := x.api.site.Append(nil, site.Failed{
 		Status: f.status,
 		Text:   f.text,
@@ -276,7 +277,7 @@ func serveAPIPage(baseURL string) handler {
 	}
 }
 
-// serveBotFile serves a file of the page about bots, which names the address of this service.
+// serveBotFile serves a file for bots, with the address of this service in it.
 func serveBotFile(name, text, baseURL string) handler {
 	return func(x *exchange) error {
 		if !strings.HasSuffix(name, ".json") { // the media type of answers is JSON, unless a handler sets another
@@ -287,8 +288,8 @@ func serveBotFile(name, text, baseURL string) handler {
 	}
 }
 
-// addressedCache returns the cache policy of a document that contains addressOf. Without baseURL, each client may get another
-// address, so no shared cache may store the document.
+// addressedCache returns the cache policy of a document with the address of this service (addressOf). Without baseURL, each client
+// may get another address, so no shared cache may store the document.
 func addressedCache(baseURL string) policy {
 	if baseURL == "" {
 		return policy{control: "private, max-age=300"}

@@ -1,8 +1,8 @@
 // Package admin is the operators' listener: liveness and readiness, metrics, profiles, the state of the projection, and the
 // commands of cmd/registry for a running server. It speaks plain text, JSON and English.
 //
-// A web page in an operator's browser cannot reach this listener, whatever name the page uses for its address: every request is
-// checked, GET included. /readyz and /projection agree with the public API, because they use the same [httpapi.Health].
+// No web page in an operator's browser can reach this listener: guard checks every request, GET included. /readyz and /projection
+// agree with the public API, because they use the same [httpapi.Health].
 //
 // Start with routes in admin.go. The rules are in httpapi/CONTRACT.md#admin and httpapi/CONTRACT.md#readiness.
 //
@@ -27,7 +27,7 @@ import (
 	"example.org/registry/httpapi"
 )
 
-// Config configures the listener. Health, Gatherer and Projection are required. Any goroutine may call its functions, several
+// Config configures the listener. Health, Gatherer and Projection are required. Its functions may be called by several goroutines
 // at once.
 type Config struct {
 	Health     *httpapi.Health     // the public API's

@@ -31,8 +31,8 @@ type ModelState struct {
 type Snapshots interface {
 	// Create puts a snapshot at the checkpoint into the object store. The result is sent as JSON.
 	Create(ctx context.Context) (any, error)
-	// Export writes all latest states to w as events, one a line. It calls begin before the first byte. An error before that is
-	// sent with a status.
+	// Export writes all latest states to w as events, one a line. It calls begin before the first byte. If it fails before
+	// that, the client gets the status of the error.
 	Export(ctx context.Context, w io.Writer, begin func()) error
 }
 

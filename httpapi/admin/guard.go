@@ -17,9 +17,9 @@ const (
 	readyPath = "/readyz"
 )
 
-// guard protects next from web pages in an operator's browser. The header Host reveals a page whose own name has been pointed at
-// this listener (DNS rebinding). Origin or Sec-Fetch-Site reveals a page of another site. [http.CrossOriginProtection] is not
-// enough: it lets every GET through, and /export and /debug/pprof are GETs.
+// guard protects next from web pages in an operator's browser. With DNS rebinding, the name of a page's own site leads to this
+// listener; the header Host reveals that. Origin or Sec-Fetch-Site reveals requests of pages of other sites.
+// [http.CrossOriginProtection] is not enough: it lets every GET through, and /export and /debug/pprof are GETs.
 func guard(name string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")

@@ -24,7 +24,7 @@ type Projection struct {
 	Digest           string         `json:"digest"`        // hexadecimal
 	Entries          httpapi.Counts `json:"entries"`
 	SnapshotSequence uint64         `json:"snapshotSequence"` // the checkpoint of the store on disk
-	RankedSequence   uint64         `json:"rankedSequence"`   // up to which the index of ranked search is built; 0 for no index
+	RankedSequence   uint64         `json:"rankedSequence"`   // of the last event in the index of ranked search; 0 for no index
 	Rebuilding       *Rebuilding    `json:"rebuilding"`       // nil unless a rebuild is running
 	LastError        *string        `json:"lastError"`        // nil or a sentence
 }
@@ -37,12 +37,12 @@ type Rebuilding struct {
 	ETASeconds float64 `json:"etaSeconds"`
 }
 
-// ProjectionOf returns a Projection with the fields that one view determines: checkpoint, digest and entries are consistent.
+// ProjectionOf returns a Projection with only the checkpoint, the digest and the entries, which are consistent, being of one view.
 func ProjectionOf(v *readmodel.View) Projection {
 	return Projection{Checkpoint: v.Sequence(), Digest: v.Digest().String(), Entries: httpapi.CountsOf(v)}
 }
 
-// caution returns the warning that /readyz adds to "ok" if the stream is wrong although lists and checks are served, or "".
+// caution returns the warning that /readyz adds to "ok" while the stream is missing, another one or rewound, else "".
 func (p Projection) caution() string {
 	if p.Frozen != nil {
 		streamIs := "another one"
@@ -58,8 +58,8 @@ func (p Projection) caution() string {
 	return ""
 }
 
-// sendProjection sends the document. While lists and checks are not served, its LastError is the reason that /readyz gives,
-// followed by the projector's own error, which may be the cause.
+// sendProjection sends the document. While lists and checks are not served, LastError begins with the reason that /readyz gives.
+// The projector's own error follows, since it may be the cause.
 func (l *listener) sendProjection(w http.ResponseWriter, _ *http.Request) {
 	p := l.Projection()
 	if _, _, err := l.Health.View(); err != nil {

@@ -45,7 +45,7 @@ func People() []events.Data {
 	}
 }
 
-// Sequence returns a stream sequence in decimal: the sequence of the last event of People, increased by after.
+// Sequence returns, in decimal, the stream sequence of the last event of People, plus after.
 func Sequence(after int) string { return strconv.Itoa(len(People()) + after) }
 
 // Shown returns how many entries of People their lists show.

@@ -17,7 +17,7 @@ const (
 
 // Longer reports whether a text has more than limit code points.
 func Longer(text string, limit int) bool {
-	// A text has at least as many bytes as code points, and few texts have to be counted.
+	// A text has at least as many bytes as code points, so most texts need no count.
 	return len(text) > limit && utf8.RuneCountInString(text) > limit
 }
 
