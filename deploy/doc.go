@@ -1,5 +1,5 @@
-// Package deploy holds what is needed to run the registry on machines, and the tests that keep it true. README.md installs
-// it on one machine, cluster.md on several, and operating.md keeps it running. The program does not use this package.
+// Package deploy holds the files that run the registry on machines, and tests of these files. README.md installs the
+// registry on one machine, cluster.md on several, and operating.md keeps it running. The program does not use this package.
 //
 // The tests build the program, make one set of secrets, and try
 //

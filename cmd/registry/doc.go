@@ -14,8 +14,8 @@
 // exit statuses, the data directory.
 //
 // Start reading with run in main.go, and go on with serve.Run in internal/serve. main only handles
-// signals and the exit status. run gets all that it uses of the process as parameters, so tests run the
-// same program in their own process. Each command is a struct; kong fills its fields from the flags.
+// signals and the exit status. run gets the environment and the standard streams as parameters, so a test
+// can run it in its own process. Each command is a struct; kong fills its fields from the flags.
 //
 //	main.go          main, run, exit statuses
 //	serve.go …       one file for each command, with its flags

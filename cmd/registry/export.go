@@ -20,7 +20,6 @@ type exportCmd struct {
 	cli.BrokerFlags
 }
 
-// Help returns the help beyond the flags.
 func (exportCmd) Help() string {
 	return "One CloudEvent a line: the latest state of every subject, tombstones too, with its sequence in the stream. The first line describes the export and the last one ends it; " +
 		"a file without its last line is not whole. A snapshot holds the same lines. Publishing them into a stream of the same registry is harmless, since the greatest revision of a subject wins: " +

@@ -20,7 +20,6 @@ type keysCmd struct {
 	Nodes []string `default:"nats-0,nats-1,nats-2" placeholder:"NAME" help:"Host names of the brokers, separated by commas."`
 }
 
-// Help returns the help beyond the flags.
 func (keysCmd) Help() string {
 	return "Writes ROLE.nk, the seed for --nats-creds, for each role: " + strings.Join(roles, ", ") + ". " +
 		"Beside them admin-token, for --admin-token-file, and nats.env, the public keys and the routes for the brokers' environment. " +
@@ -72,6 +71,7 @@ func (c *keysCmd) writeFiles() error {
 
 // ensureKey returns the public key of a role, and makes its key if it is missing.
 func (c *keysCmd) ensureKey(role string) (public string, err error) {
+	// The new seed is kept only if the file is missing.
 	newKey, err := nkeys.CreateUser()
 	if err != nil {
 		return "", err
@@ -93,7 +93,7 @@ func (c *keysCmd) ensureKey(role string) (public string, err error) {
 	return key.PublicKey()
 }
 
-// ensureSecret returns the content of a file, or writes a new secret into it if it is missing.
+// ensureSecret returns the secret in a file. If the file is missing, it writes newSecret into it.
 func (c *keysCmd) ensureSecret(name, newSecret string) (string, error) {
 	path := filepath.Join(c.Dir, name)
 	text, err := os.ReadFile(path)

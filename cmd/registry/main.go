@@ -33,8 +33,8 @@ func main() {
 	os.Exit(reportError(os.Stderr, err))
 }
 
-// sameSignalWithin is how long further signals count as the first one: timeout(1) and some supervisors
-// signal both the process and its group.
+// sameSignalWithin is how long after the first signal other signals do not count: timeout(1) and some
+// supervisors signal both the process and its group.
 const sameSignalWithin = 500 * time.Millisecond
 
 // obeySignals stops the program at the first signal and ends it at the second. It does not use
@@ -43,10 +43,11 @@ func obeySignals(signals <-chan os.Signal, stop context.CancelFunc) {
 	<-signals
 	firstAt := time.Now()
 	stop()
-	for time.Since(firstAt) <= sameSignalWithin {
-		<-signals
+	for range signals {
+		if time.Since(firstAt) > sameSignalWithin {
+			os.Exit(reportError(os.Stderr, errors.New("ended by a second signal before everything was done")))
+		}
 	}
-	os.Exit(reportError(os.Stderr, errors.New("ended by a second signal before everything was done")))
 }
 
 // Exit statuses (cmd/registry/CONTRACT.md#exit-status).
@@ -73,7 +74,7 @@ func reportError(stderr io.Writer, err error) int {
 // lastLineWithin bounds the wait until the last line is written.
 const lastLineWithin = time.Second
 
-// writeLine writes a line. It gives up after lastLineWithin, since a pipe that nobody reads may be full.
+// writeLine writes a line, or gives up after lastLineWithin: a pipe that nobody reads may be full.
 func writeLine(w io.Writer, line string) {
 	written := make(chan struct{})
 	go func() {
@@ -111,8 +112,8 @@ type process struct {
 	stdout, stderr io.Writer
 }
 
-// run is the whole program. args lack the program's name, and the error is for reportError. For the
-// command serve, run returns nil once ctx has ended and everything has been saved.
+// run parses args, which lack the program's name, and runs a command. The command serve runs until ctx ends,
+// and run returns nil if it has saved everything.
 func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) error {
 	var flags commands
 	helpShown := false
@@ -131,7 +132,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 
 	err = parsed.Run(&process{ctx: ctx, getenv: getenv, stdin: stdin, stdout: stdout, stderr: stderr})
 
-	// After a signal, a command may return any error. Only an error of serve says more: what was not saved.
+	// After a signal, any step of a command may have failed, so its error says little. Only the error of serve
+	// matters: it says what was not saved.
 	isServe := parsed.Command() == "serve"
 	if err != nil && ctx.Err() != nil && !isServe {
 		return errors.New("interrupted: run the same command again")
@@ -139,8 +141,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 	return err
 }
 
-// newParser makes the parser of the command line. After help, the parser calls exit, which must return: only
-// main may end the process.
+// newParser makes the parser of the command line. The parser calls exit after it has shown help. exit must
+// return, since only main may end the process.
 func newParser(flags *commands, getenv func(string) string, stdout, stderr io.Writer, exit func(int)) (*kong.Kong, error) {
 	return kong.New(flags,
 		kong.Name("registry"),

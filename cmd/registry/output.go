@@ -10,10 +10,10 @@ import (
 	"example.org/registry/snapshots"
 )
 
-// replaceFile replaces the file at path, of --output, in one step, once the states that write writes are synced
-// to the disk. It returns their header.
+// replaceFile replaces the file that --output names, in one step, by a file with all that write has written. It
+// returns the header that write returns.
 func replaceFile(path string, write func(io.Writer) (snapshots.Header, error)) (h snapshots.Header, err error) {
-	// A rename would put a file in the place of a device, a pipe or a link.
+	// The rename below would replace a device, a pipe or a link by a file.
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return h, cli.FileError("--output", path, errors.New("it exists and is no regular file"))
 	}
@@ -23,14 +23,14 @@ func replaceFile(path string, write func(io.Writer) (snapshots.Header, error)) (
 		return h, cli.FileError("--output", path, err)
 	}
 	defer func() {
-		_ = f.Close()           // needed only after an error of write
-		_ = os.Remove(f.Name()) // the file is there only after an error
+		_ = f.Close()           // it is still open only after an error of write
+		_ = os.Remove(f.Name()) // it still has this name only after an error
 	}()
 	if h, err = write(f); err != nil {
 		return h, err
 	}
 
-	// Only a file that is whole on the disk may take the place of the old one.
+	// The old file is replaced only when the new one is whole on the disk.
 	err = errors.Join(f.Sync(), f.Close())
 	if err == nil {
 		err = snapshots.RenameDurably(f.Name(), path)

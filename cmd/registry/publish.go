@@ -23,7 +23,6 @@ type publishCmd struct {
 	cli.StreamFlags
 }
 
-// Help returns the help beyond the flags.
 func (publishCmd) Help() string {
 	return "Checks each line before it sends it. A bad line is reported with its number and the reason and not sent; the exit status is then 1. " +
 		"What the stream has in the same or a greater revision is not sent, so the same files may be sent again at any time."
@@ -50,7 +49,7 @@ func (c *publishCmd) Run(p *process) error {
 	return err
 }
 
-// checkOnly takes the place of PublishAll in a dry run. It sends nothing, and counts good messages as sent.
+// checkOnly takes the place of PublishAll in a dry run: it sends nothing, and counts good messages as sent.
 func checkOnly(_ context.Context, messages []publish.Message) (publish.Summary, error) {
 	for i := range messages {
 		if err := events.CheckRevision(messages[i].Event.Data, 0, time.Now()); err != nil {
@@ -73,7 +72,7 @@ type publishing struct {
 
 	pending []line // checked, not sent yet; at most batchLines
 	sum     publish.Summary
-	bad     int    // lines that were not sent
+	bad     int    // how many lines were refused
 	stopped string // the place of the line that exceeded maxErrors; empty if none did
 }
 
@@ -89,7 +88,7 @@ func (p *publishing) publishFiles(ctx context.Context, files []string, stdin io.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 
-	// After an error, nobody waits for this goroutine: it may be reading a silent pipe until the process ends.
+	// After an error, nobody waits for this goroutine, since it may be waiting for a silent pipe.
 	lines := make(chan line, batchLines)
 	readResult := make(chan error, 1)
 	go func() {
@@ -155,8 +154,8 @@ func readEvents(ctx context.Context, name string, from io.Reader, to chan<- line
 	})
 }
 
-// publishLines publishes lines in batches. While no further line is there, it sends the pending lines at
-// once: a delisting among them must not wait for a silent pipe.
+// publishLines publishes lines in batches. If no further line is there yet, it sends the pending lines at once: a
+// delisting among them must not wait for a silent pipe.
 func (p *publishing) publishLines(ctx context.Context, lines <-chan line) error {
 	for {
 		if len(lines) == 0 || len(p.pending) == batchLines {
@@ -172,7 +171,14 @@ func (p *publishing) publishLines(ctx context.Context, lines <-chan line) error 
 			}
 			if l.err == nil {
 				p.pending = append(p.pending, l)
-			} else if err := p.refuseLine(ctx, l, l.err); err != nil {
+				continue
+			}
+
+			// The bad line may end the run, so the good lines before it are sent first.
+			if err := p.sendPending(ctx); err != nil {
+				return err
+			}
+			if err := p.refuseLine(l.place, l.err); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -181,24 +187,17 @@ func (p *publishing) publishLines(ctx context.Context, lines <-chan line) error 
 	}
 }
 
-// refuseLine reports a bad line. A line that exceeds maxErrors ends the run, after the good lines before it
-// have been sent.
-func (p *publishing) refuseLine(ctx context.Context, l line, reason error) error {
+// refuseLine reports a bad line. It returns an error if the line exceeds maxErrors, which ends the run.
+func (p *publishing) refuseLine(place string, reason error) error {
 	p.bad++
-	if p.bad > p.maxErrors {
-		p.stopped = l.place
-		if err := p.sendPending(ctx); err != nil {
-			return err
-		}
-	}
-
-	if _, err := fmt.Fprintf(p.stderr, "%s: %s\n", l.place, reason); err != nil {
+	if _, err := fmt.Fprintf(p.stderr, "%s: %s\n", place, reason); err != nil {
 		return err
 	}
-	if p.stopped != "" {
-		return fmt.Errorf("stopped at %s: correct the line and publish again, or allow more bad lines with --max-errors", p.stopped)
+	if p.bad <= p.maxErrors {
+		return nil
 	}
-	return nil
+	p.stopped = place
+	return fmt.Errorf("stopped at %s: correct the line and publish again, or allow more bad lines with --max-errors", place)
 }
 
 // sendPending sends the pending lines and waits until the stream has stored them. A message that the
@@ -212,24 +211,21 @@ func (p *publishing) sendPending(ctx context.Context) error {
 			return nil
 		}
 
-		// The lines before the failed line have been dealt with.
 		failed, isMessage := errors.AsType[*publish.MessageError](err)
 		if !isMessage {
 			return stopError(batch[len(batch)-1].place, err)
 		}
-		p.progress.Add(failed.Index)
+		place := batch[failed.Index].place
 		reason, isBadLine := errors.AsType[*events.Error](err)
 		if !isBadLine {
-			return stopError(batch[failed.Index].place, failed.Err)
+			return stopError(place, failed.Err)
 		}
-
-		// The lines after the bad one are sent only if the bad one does not stop the run.
-		if p.bad < p.maxErrors {
-			p.pending = batch[failed.Index+1:]
-		}
-		if err := p.refuseLine(ctx, batch[failed.Index], reason); err != nil {
+		if err := p.refuseLine(place, reason); err != nil {
 			return err
 		}
+
+		// The lines before the bad one have been sent. Go on with the lines after it.
+		p.pending = batch[failed.Index+1:]
 	}
 	return nil
 }
@@ -243,13 +239,11 @@ func (p *publishing) sendBatch(ctx context.Context, batch []line) error {
 
 	sum, err := p.send(ctx, messages)
 	p.sum.Add(sum)
-	if err == nil {
-		p.progress.Add(len(batch))
-	}
+	p.progress.Add(sum.Done())
 	return err
 }
 
-// stopError returns the error of a run that the broker stopped.
+// stopError returns the error of a run that cannot go on since the broker failed.
 func stopError(place string, err error) error {
 	return fmt.Errorf("stopped at %s: %w; publish the same files again to send the rest; if it stops again, "+
 		"the broker's log or /projection of the server says why", place, err)

@@ -25,22 +25,23 @@ type readyCmd struct {
 	Wait      time.Duration `default:"0s" help:"Try for this long, also while no server is there yet. 0: once."`
 }
 
-// Run prints "ready", with a caution of the server, or returns the last reason as the error.
+// Run asks until the server is ready or the time is up. It prints "ready" and the server's caution, if any.
 func (c *readyCmd) Run(p *process) error {
-	for end := time.Now().Add(c.Wait); ; {
+	end := time.Now().Add(c.Wait)
+	for {
 		caution, err := c.askServer(p.ctx)
 		if err == nil {
 			_, err = fmt.Fprintln(p.stdout, "ready"+caution)
 			return err
 		}
-		isLast := time.Until(end) <= readyEvery
-		if isLast || !pause.For(p.ctx, readyEvery) {
+		isTimeUp := time.Until(end) <= readyEvery
+		if isTimeUp || !pause.For(p.ctx, readyEvery) {
 			return fmt.Errorf("not ready: %w", err)
 		}
 	}
 }
 
-// askServer makes one request. It returns what /readyz says after "ok".
+// askServer makes one request. A server that is ready says "ok", which a caution may follow.
 func (c *readyCmd) askServer(ctx context.Context) (caution string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()

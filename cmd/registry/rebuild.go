@@ -16,7 +16,6 @@ import (
 // rebuildCmd asks the running server for a new read model.
 type rebuildCmd struct{ cli.AdminFlags }
 
-// Help returns the help beyond the flags.
 func (rebuildCmd) Help() string {
 	return "The running server builds a read model from the start of the stream beside the one that it serves, and swaps it in once it has caught up. Lists and checks are answered meanwhile; after the swap, ranked search is not ready until its new index is. " +
 		"It is refused where the stream lacks states that the server knows: registry recover comes first. If it is interrupted or refused, everything stays as it was."

@@ -29,7 +29,6 @@ type recoverCmd struct {
 	cli.BrokerFlags
 }
 
-// Help returns the help beyond the flags.
 func (recoverCmd) Help() string {
 	return "The way back after the stream was lost, emptied or rewound: publishes every latest state that is newer than the stream's. States of the stream with a greater revision stay, " +
 		"so the backend may go on publishing. The stream gets a new epoch, so that every server reads it again and goes on by itself. A stream of another registry is refused. " +
@@ -99,7 +98,8 @@ func addSource(recovery *projector.Recovery, name string, from io.ReadCloser) er
 	return nil
 }
 
-// printPlan prints how much is to be published: plan counts it as sent. info is nil if there is no stream.
+// printPlan prints how many states are to be published, which plan counts as sent. info is nil if there is no
+// stream.
 func (c *recoverCmd) printPlan(p *process, info *jetstream.StreamInfo, plan publish.Summary) error {
 	state := "is missing"
 	if info != nil {
@@ -110,7 +110,8 @@ func (c *recoverCmd) printPlan(p *process, info *jetstream.StreamInfo, plan publ
 	return err
 }
 
-// askPermission asks the person at the terminal. It returns an error unless the answer, or --yes, permits.
+// askPermission asks the person at the terminal, and returns an error if the answer is no. With --yes it asks
+// nobody.
 func (c *recoverCmd) askPermission(p *process) error {
 	if c.Yes {
 		return nil

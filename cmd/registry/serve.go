@@ -43,7 +43,6 @@ type serveCmd struct {
 	cli.LogFlags
 }
 
-// Help returns the help beyond the flags.
 func (serveCmd) Help() string {
 	return "Listens at once, and answers lists, checks and donations with 503 until the read model has caught up with the stream. " +
 		"On SIGTERM or SIGINT it accepts no more requests, finishes those in progress, saves everything and ends. A second signal ends it at once. SIGHUP is ignored. " +
@@ -66,7 +65,8 @@ func (c *serveCmd) Run(p *process) error {
 		return err
 	}
 
-	// Neither a log without a reader (SIGPIPE) nor a SIGHUP, which tells other servers to reload, may end the server.
+	// Two signals must not end the server: SIGPIPE comes when the reader of the log has gone, and SIGHUP is sent by
+	// operators who expect a reload.
 	signal.Ignore(syscall.SIGPIPE, syscall.SIGHUP)
 	log := c.NewLog(p.stderr)
 	defer log.Close()
@@ -170,13 +170,13 @@ func prefixesOf(networks []network) (prefixes []netip.Prefix) {
 
 // checkFlags rejects invalid flags before anything is touched.
 func (c *serveCmd) checkFlags() error {
-	goodRate := c.RateLimit == 0 || c.RateLimit >= 1e-4 && c.RateLimit <= 1e6 // NaN is not good
+	rateInBounds := c.RateLimit >= 1e-4 && c.RateLimit <= 1e6 // false for NaN
 	for _, bound := range []struct {
 		flag string
 		bad  bool
 		need string
 	}{
-		{"rate-limit", !goodRate, "0, or 0.0001 to 1000000"},
+		{"rate-limit", c.RateLimit != 0 && !rateInBounds, "0, or 0.0001 to 1000000"},
 		{"max-followers", c.MaxFollowers < 0, "0 or more"},
 		{"max-connections", c.MaxConnections < 0, "0 or more"},
 		{"idle-timeout", c.IdleTimeout <= 0, "more than 0"},
@@ -203,7 +203,7 @@ func (c *serveCmd) checkFlags() error {
 		return cli.Usagef("--report-url: not an address like https://registry.example/report: %w", err)
 	}
 
-	// Check only asks whether there is a token. The token is read later; here the file's name stands for it.
+	// The token is read later. Check asks only whether there is one, so the name of its file will do.
 	avatars := upstream.AvatarConfig{API: string(c.ChatAPIURL), CDN: string(c.ChatCDNURL), Token: c.ChatTokenFile}
 	if err := avatars.Check(); err != nil {
 		return cli.Usagef("--chat-api-url, --chat-cdn-url, --chat-token-file: %w", err)

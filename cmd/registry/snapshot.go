@@ -123,13 +123,12 @@ type snapshotRestoreCmd struct {
 	cli.BrokerFlags
 }
 
-// Help returns the help beyond the flags.
 func (snapshotRestoreCmd) Help() string {
 	return "A server started on it reads what the stream has had since. If that stream is lost, use registry recover instead."
 }
 
-// Run touches the data directory only once there is a snapshot to read. It takes the directory's lock, as
-// a server would.
+// Run opens the snapshot before it touches the data directory. It takes the directory's lock, as a server
+// does.
 func (c *snapshotRestoreCmd) Run(p *process) (err error) {
 	from, err := openStates(p, c.Snapshot, c.BrokerFlags)
 	if err != nil {
@@ -149,7 +148,7 @@ func (c *snapshotRestoreCmd) Run(p *process) (err error) {
 		return fmt.Errorf("%s: there is a store already; --force renames it aside", path)
 	}
 
-	// The old store gets a second name, and keeps it when the new store takes the first one.
+	// The old store gets a second name, and keeps it when Restore puts the new store in its place.
 	second := path + ".replacing"
 	if hasOldStore {
 		if err := errors.Join(os.RemoveAll(second), os.Link(path, second)); err != nil {
@@ -165,7 +164,8 @@ func (c *snapshotRestoreCmd) Run(p *process) (err error) {
 		return fmt.Errorf("%w; the data directory is as it was", explainSource(c.Snapshot, err))
 	}
 
-	// Only after a good restore may the old store replace a store that an earlier restore has set aside.
+	// The name below may still belong to a store that an earlier restore replaced. That store is given up only now,
+	// after a good restore.
 	if hasOldStore {
 		aside := path + ".replaced"
 		if err := os.Rename(second, aside); err != nil {

@@ -13,7 +13,7 @@ import (
 	"example.org/registry/snapshots"
 )
 
-// runningServer is the name of a source that is neither a file nor a snapshot: what the running server exports.
+// runningServer, as the name of a source, means the running server's export instead of a file or a snapshot.
 const runningServer = ""
 
 // openStates opens the file with this name or, if there is none, the snapshot with this name in the object
@@ -32,9 +32,10 @@ func openStates(p *process, name string, broker cli.BrokerFlags) (io.ReadCloser,
 	if err != nil {
 		return nil, err
 	}
-	defer nc.Close() // NewBucket's Open reads the whole snapshot into memory
+	defer nc.Close()
 
-	object, err := snapshots.NewBucket(js, 0).Open(p.ctx, name)
+	// Open reads the whole snapshot into memory, so it can be read without the connection.
+	object, err := snapshots.NewBucket(js, 0).Open(p.ctx, name) // only Create would need a number of replicas
 	if errors.Is(err, snapshots.ErrNoSnapshot) {
 		return nil, fmt.Errorf("%s: no such file, and no such snapshot in the object store; registry snapshot list shows them", cli.Printable(name))
 	}
@@ -58,8 +59,8 @@ func explainBucket(broker cli.BrokerFlags, err error) error {
 	return fmt.Errorf("broker at %s: object store: %w", broker.Addresses(), cli.Advise(err))
 }
 
-// copyStates copies the unpacked text of a snapshot, and checks it on the way. The copy is whole only if
-// the error is nil.
+// copyStates copies the text of a snapshot, which may be packed, and checks it on the way. After an error, the
+// copy is only a part.
 func copyStates(from io.Reader, to io.Writer) (h snapshots.Header, err error) {
 	text, err := snapshots.Unpack(from)
 	if err != nil {
@@ -68,7 +69,6 @@ func copyStates(from io.Reader, to io.Writer) (h snapshots.Header, err error) {
 	return snapshots.Read(io.TeeReader(text, to), func(uint64, events.Event) error { return nil })
 }
 
-// describeHeader returns a snapshot's description.
 func describeHeader(h snapshots.Header) string {
 	return fmt.Sprintf("stream %s, checkpoint %d, %s, digest %s", cli.Printable(h.Stream), h.Sequence, cli.Count(h.Count, "state"), h.Digest)
 }

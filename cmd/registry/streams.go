@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -23,7 +24,6 @@ type streamsCreateCmd struct {
 	cli.StreamFlags
 }
 
-// Help returns the help beyond the flags.
 func (streamsCreateCmd) Help() string {
 	return "Creates the event stream, the stream of rejected events and the object store of snapshots. What exists stays as it is."
 }
@@ -36,10 +36,9 @@ func (c *streamsCreateCmd) Run(p *process) error {
 	}
 	defer nc.Close()
 
-	// Each creator is called only if its stream is missing: what exists keeps its configuration.
-	creator := func(cfg jetstream.StreamConfig) func() error {
-		return func() error {
-			_, err := js.CreateStream(p.ctx, cfg)
+	creator := func(cfg jetstream.StreamConfig) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := js.CreateStream(ctx, cfg)
 			return err
 		}
 	}
@@ -49,17 +48,18 @@ func (c *streamsCreateCmd) Run(p *process) error {
 	bucket := snapshots.NewBucket(js, c.StreamReplicas)
 	for _, s := range []struct {
 		name, stream string
-		create       func() error
+		create       func(context.Context) error
 	}{
 		{name: events.Name, stream: events.Name, create: creator(events)},
 		{name: rejected.Name, stream: rejected.Name, create: creator(rejected)},
-		{name: snapshots.BucketName, stream: "OBJ_" + snapshots.BucketName, create: func() error { return bucket.Create(p.ctx) }},
+		{name: snapshots.BucketName, stream: "OBJ_" + snapshots.BucketName, create: bucket.Create},
 	} {
+		// An existing stream keeps its configuration.
 		outcome := "exists"
 		_, err := stream.Stream{JS: js, Name: s.stream}.Info(p.ctx)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			outcome = "created"
-			err = natserr.Explain(nc, s.create(), jetstream.DefaultAPIPrefix+"STREAM.CREATE."+s.stream)
+			err = natserr.Explain(nc, s.create(p.ctx), jetstream.DefaultAPIPrefix+"STREAM.CREATE."+s.stream)
 		}
 		if err != nil {
 			return fmt.Errorf("broker at %s: %s: %w", c.Addresses(), s.name, cli.Advise(err))

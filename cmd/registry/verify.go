@@ -26,7 +26,6 @@ type verifyCmd struct {
 	cli.AdminFlags
 }
 
-// Help returns the help beyond the flags.
 func (verifyCmd) Help() string {
 	return "Reads the stream from its beginning into an empty model of this process and compares every state with the server's, tombstones too. A state that differs is compared twice, " +
 		"since events may arrive meanwhile. Takes as much memory as the server's read model, and changes nothing. Exit status 1 if anything differs."
@@ -70,7 +69,8 @@ const (
 	unpublished difference = "the server's state is the newer one, and the stream lacks it"
 )
 
-// compareWithReplay reads the server's states, and then the stream. It returns the states that differ.
+// compareWithReplay reads the server's states, and then the stream. It returns the header of the server's export
+// and the states that differ.
 func (c *verifyCmd) compareWithReplay(p *process, js jetstream.JetStream) (h snapshots.Header, found map[events.Subject]difference, err error) {
 	h, serverStates, err := c.readServer(p.ctx)
 	if err != nil {
@@ -100,9 +100,15 @@ func (c *verifyCmd) compareWithReplay(p *process, js jetstream.JetStream) (h sna
 			cli.Printable(h.Epoch), cli.Printable(replayed.Epoch))
 	}
 
-	// Each state of the stream is taken out of serverStates: the states that are left at the end are not in the stream.
-	found = map[events.Subject]difference{}
-	err = replay.Each(nil, func(state snapshots.State) error {
+	found, err = compareStates(replay, serverStates, h.Sequence)
+	return h, found, err
+}
+
+// compareStates compares the states that were replayed from the stream with serverStates, the server's at
+// checkpoint. It takes each replayed state out of serverStates, so the rest is not in the stream.
+func compareStates(replay *snapshots.Store, serverStates map[events.Subject]events.Data, checkpoint uint64) (map[events.Subject]difference, error) {
+	found := map[events.Subject]difference{}
+	err := replay.Each(nil, func(state snapshots.State) error {
 		e, err := events.Decode(state.Line)
 		if err != nil {
 			return err
@@ -111,7 +117,7 @@ func (c *verifyCmd) compareWithReplay(p *process, js jetstream.JetStream) (h sna
 		known := serverStates[subject]
 		delete(serverStates, subject)
 
-		arrivedMeanwhile := state.Sequence > h.Sequence
+		arrivedMeanwhile := state.Sequence > checkpoint
 		if arrivedMeanwhile {
 			return nil
 		}
@@ -133,7 +139,7 @@ func (c *verifyCmd) compareWithReplay(p *process, js jetstream.JetStream) (h sna
 	for subject := range serverStates {
 		found[subject] = unpublished
 	}
-	return h, found, err
+	return found, err
 }
 
 // readServer reads the running server's states.

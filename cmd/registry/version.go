@@ -30,10 +30,10 @@ func (versionCmd) Run(p *process) error {
 	return err
 }
 
-// programVersion returns the release's own number, or else what the Go command recorded.
+// programVersion returns the version of the release, or else the one that the Go command recorded.
 func programVersion() string { return cmp.Or(version, readBuildInfo().Main.Version, "(devel)") }
 
-// readBuildInfo returns what the Go command has recorded: nothing, if it built the program without modules.
+// readBuildInfo returns what the Go command recorded in the program. It is empty in a build without modules.
 func readBuildInfo() *debug.BuildInfo {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		return info
@@ -41,9 +41,7 @@ func readBuildInfo() *debug.BuildInfo {
 	return &debug.BuildInfo{}
 }
 
-// keyDependencies are the dependencies whose version matters most to an operator: the broker
-// and its client, the store, the index of ranked search, the router, and the libraries that render
-// and fold texts.
+// keyDependencies are the dependencies whose versions matter most to an operator.
 var keyDependencies = []string{
 	"github.com/blevesearch/bleve/v2",
 	"github.com/gin-gonic/gin",

@@ -15,8 +15,8 @@
 //
 // Brokers and replicas are processes, so SIGKILL and SIGSTOP act as on a real machine. A broker is
 // another process of the test binary, which runs the NATS server that go.mod names, so nothing has to be
-// installed. A relay disconnects the network by forwarding no bytes. That needs no rights, and unlike a
-// closed connection, only a side that sends heartbeats notices it.
+// installed. A relay simulates a broken network by forwarding no bytes, which needs no privileges. Only a
+// side that sends heartbeats notices that.
 //
 // Builds with the race detector lack these tests, since the program is another process.
 //

@@ -23,7 +23,7 @@ type Answer struct {
 }
 
 // NewClient returns a client with connections of its own, which follows no redirects and unpacks
-// nothing. A request takes at most 30 s, longer than a test ever pauses a server.
+// nothing. A request may take 30 s, longer than any test pauses a server.
 func NewClient(keepAlive bool) *http.Client {
 	return &http.Client{
 		Timeout:       30 * time.Second,
@@ -68,10 +68,11 @@ func Document(ctx context.Context, client *http.Client, url string, into any) er
 
 // Projection returns the document at /projection.
 func (s *Server) Projection(ctx context.Context) (p admin.Projection, err error) {
-	return p, Document(ctx, NewClient(false), s.Admin+"/projection", &p)
+	err = Document(ctx, NewClient(false), s.Admin+"/projection", &p)
+	return p, err
 }
 
-// Settled waits until the server has applied everything up to a sequence and saved it, and nothing is wrong.
+// Settled waits until the server has applied and saved everything up to a sequence, and reports no error.
 func (s *Server) Settled(ctx context.Context, sequence uint64) (p admin.Projection, err error) {
 	if err := s.WaitReady(ctx); err != nil {
 		return p, err
@@ -89,8 +90,7 @@ func (s *Server) Settled(ctx context.Context, sequence uint64) (p admin.Projecti
 	return p, nil
 }
 
-// Await asks often whether a condition holds, until it does, and returns how long that took. It gives up
-// after Patience.
+// Await waits until a condition holds, at most Patience, and returns how long that took.
 func Await(ctx context.Context, what string, holds func() bool) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()

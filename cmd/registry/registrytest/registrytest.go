@@ -87,8 +87,8 @@ func (p *Process) State() *os.ProcessState {
 }
 
 // Command returns "registry serve" on free ports, with its log as JSON, and ready without an entry,
-// unless flags say otherwise. binary may be another program that runs as "registry", as a test binary
-// does.
+// unless flags say otherwise. binary may also be a test binary that acts as the program if it is called
+// "registry".
 func Command(binary string, flags ...string) *exec.Cmd {
 	args := []string{"registry", "serve", "--http-addr=127.0.0.1:0", "--admin-addr=127.0.0.1:0", "--embedded-nats-addr=127.0.0.1:0",
 		"--log-format=json", "--min-entries=0"}
@@ -108,8 +108,7 @@ type Server struct {
 	changed  chan struct{}   // closed when there is another message
 }
 
-// Start starts cmd and appends its log to the file log. It calls each, unless that is nil, with
-// every line.
+// Start starts cmd and appends its log to the file log. It calls each, if not nil, with every line.
 func Start(cmd *exec.Cmd, log string, each func(line string)) (*Server, error) {
 	file, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -139,16 +138,16 @@ func (s *Server) followLog(stderr io.Reader, file io.Writer, each func(line stri
 	in := bufio.NewScanner(stderr)
 	in.Buffer(nil, 1<<20)
 	for in.Scan() {
-		_, _ = fmt.Fprintln(file, in.Text()) // a test that reads the file will miss the line
+		_, _ = fmt.Fprintln(file, in.Text()) // without the line, the test that needs it fails
 		if each != nil {
 			each(in.Text())
 		}
 		s.readLine(in.Bytes())
 	}
-	_, _ = io.Copy(io.Discard, stderr) // after a line that was too long for the scanner
+	_, _ = io.Copy(io.Discard, stderr) // the scanner stops at a line that is too long, but the process goes on
 }
 
-// readLine reads the message from a line of the log, and the addresses, which "listening" and "ready" have.
+// readLine reads the message of a line of the log, and its addresses: "listening" and "ready" have some.
 func (s *Server) readLine(text []byte) {
 	var line struct{ Msg, HTTP, Admin, NATS string }
 	if json.Unmarshal(text, &line) != nil {
@@ -205,8 +204,7 @@ func (s *Server) WaitFor(ctx context.Context, messages ...string) error {
 	}
 }
 
-// hasLogged reports whether the log has any of the messages, and returns a channel that the next message
-// closes.
+// hasLogged reports whether the log has any of the messages. changed is closed at the next new message.
 func (s *Server) hasLogged(messages []string) (logged bool, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,7 +220,7 @@ func (s *Server) Died() error {
 	return fmt.Errorf("registry serve ended: %s; its log ends:\n%s", s.cmd.ProcessState, s.Tail())
 }
 
-// Log returns the log so far, with the lines of earlier servers with the same file.
+// Log returns the log so far, after the lines of earlier servers in the same file.
 func (s *Server) Log() string {
 	text, err := os.ReadFile(s.log)
 	if err != nil {

@@ -20,8 +20,8 @@ type AdminFlags struct {
 	AdminTokenFile string  `placeholder:"FILE" help:"Its bearer token, if it has one." group:"Server"`
 }
 
-// answerWithin bounds the wait until an answer begins. No command needs that long, but a server that hangs
-// would hold a backup forever.
+// answerWithin bounds the wait until an answer begins. No command needs that long. Without a bound, a backup
+// would wait forever for a server that hangs.
 const answerWithin = time.Hour
 
 // Ask sends a request to the operators' listener and returns the body of its response, which the
@@ -42,8 +42,8 @@ func (f AdminFlags) Ask(ctx context.Context, method, path string) (io.ReadCloser
 	}
 	defer answer.Body.Close()
 
-	// The operators' listener knows the paths of all commands, and explains errors in plain text. Other
-	// answers come from another program.
+	// The operators' listener knows the paths of all commands, and explains errors in plain text. Any other
+	// answer means that the address is another program's.
 	isPlain := strings.HasPrefix(answer.Header.Get("Content-Type"), "text/plain")
 	lacksPath := answer.StatusCode == http.StatusNotFound || answer.StatusCode == http.StatusMethodNotAllowed
 	if lacksPath || !isPlain {

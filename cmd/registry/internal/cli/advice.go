@@ -12,15 +12,15 @@ import (
 // Advise adds the remedy, if one is known, to the error of a request to JetStream or of the disk. A
 // nil err stays nil.
 func Advise(err error) error {
-	err = natserr.Explain(nil, err, "")
+	err = natserr.Explain(nil, err, "") // no connection and no subject are at hand here
 	if remedy := Remedy(err); remedy != "" {
 		return fmt.Errorf("%w; %s", err, remedy)
 	}
 	return err
 }
 
-// FileError returns the error of a file that cannot be read or written, with the remedy. flag is the
-// flag or the argument that names the file.
+// FileError returns the error of a file that cannot be read or written, with the remedy. The file was named
+// by flag, which may also be an argument.
 func FileError(flag, path string, err error) error {
 	return fmt.Errorf("%s: %s: %w; %s", flag, Printable(path), WithoutPath(err), cmp.Or(Remedy(err), "name another file"))
 }

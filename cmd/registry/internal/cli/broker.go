@@ -40,8 +40,8 @@ type StreamFlags struct {
 	Stream StreamName `default:"REGISTRY" help:"Name of the event stream." group:"Broker and stream"`
 }
 
-// Check returns an error for invalid flags and unusable files, before anything is started. It shows no
-// user and no password of an address.
+// Check returns an error for invalid flags and unusable files, before anything is started. The error shows
+// neither the user nor the password in an address.
 func (f BrokerFlags) Check() error {
 	for _, address := range f.NATSURL {
 		if err := checkURL(strings.TrimSpace(address)); err != nil {
@@ -61,7 +61,7 @@ func (f BrokerFlags) Check() error {
 	}
 
 	if f.NATSCA != "" {
-		if err := nats.RootCAs(f.NATSCA)(&nats.Options{}); err != nil {
+		if err := nats.RootCAs(f.NATSCA)(&nats.Options{}); err != nil { // the option reads the file
 			return FileError("--nats-ca", f.NATSCA, err)
 		}
 	}
@@ -88,7 +88,7 @@ func checkURL(text string) error {
 func (f BrokerFlags) Addresses() string {
 	var shown []string
 	for _, address := range f.NATSURL {
-		_, host, hasUser := strings.Cut(address, "@") // user, password and host have no other @ that is not escaped
+		_, host, hasUser := strings.Cut(address, "@") // any other @ is escaped
 		if !hasUser {
 			host = address
 		}
@@ -98,8 +98,8 @@ func (f BrokerFlags) Addresses() string {
 }
 
 // Connect connects to any of the broker's addresses, for a command that needs JetStream. It fails
-// within a few seconds, with a line that names the remedy. The broker's log shows the connection under
-// name. The caller closes the connection.
+// within a few seconds, with an error that names the remedy. name is the connection's name in the broker's
+// log. The caller closes the connection.
 func (f BrokerFlags) Connect(name string) (*nats.Conn, jetstream.JetStream, error) {
 	if err := f.Check(); err != nil {
 		return nil, nil, err
@@ -120,15 +120,14 @@ func (f BrokerFlags) Connect(name string) (*nats.Conn, jetstream.JetStream, erro
 	return nc, js, nil
 }
 
-// connect connects to any of the addresses. The library tries them in a random order and returns the last error. If nobody
-// listens at the last address, the error of another address may say more.
+// connect connects to any of the addresses.
 func (f BrokerFlags) connect(opts []nats.Option) (*nats.Conn, error) {
 	nc, err := nats.Connect(strings.Join(f.NATSURL, ","), opts...)
-	for _, address := range f.NATSURL {
-		if !errors.Is(err, nats.ErrNoServers) {
-			break
-		}
-		nc, err = nats.Connect(address, opts...)
+
+	// The library tries the addresses in a random order and returns the last error. If that error is only that nobody
+	// listens, look for an address with an error that says more, such as a wrong password.
+	for i := 0; i < len(f.NATSURL) && errors.Is(err, nats.ErrNoServers); i++ {
+		nc, err = nats.Connect(f.NATSURL[i], opts...)
 	}
 	return nc, err
 }
@@ -175,12 +174,12 @@ func (f NATSFlags) Options(name string) []nats.Option {
 // readCredentials returns the option for a file with a signed token and its key, or with an nkey's seed alone.
 func readCredentials(file string) nats.Option {
 	text, _ := os.ReadFile(file) // Check has read the file without an error
-	option, err := nats.NkeyOptionFromSeed(file)
 	hasToken := bytes.Contains(text, []byte("NATS USER JWT"))
+	seedOption, err := nats.NkeyOptionFromSeed(file)
 	if err != nil || hasToken {
 		return nats.UserCredentials(file)
 	}
-	return option
+	return seedOption
 }
 
 // Diagnose returns nil if the broker can be reached, and else an error that says why not and what to do.

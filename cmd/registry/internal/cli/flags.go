@@ -41,7 +41,7 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 // (any free one).
 type Address string
 
-// UnmarshalText checks the form, not whether the address can be bound.
+// UnmarshalText checks only the form: nobody may be able to listen there.
 func (a *Address) UnmarshalText(text []byte) error {
 	_, port, err := net.SplitHostPort(string(text))
 	if err != nil {
@@ -99,10 +99,11 @@ type LogFlags struct {
 	LogLevel  slog.Level `default:"info" help:"Lowest level that is logged: debug, info, warn or error." group:"Log"`
 }
 
-// newHandler returns a handler that writes to w. The format auto asks whether stderr is a terminal.
+// newHandler returns a handler that writes to w. If the format is auto, stderr decides about it.
 func (f LogFlags) newHandler(w, stderr io.Writer) slog.Handler {
 	options := &slog.HandlerOptions{Level: f.LogLevel}
-	if f.LogFormat == "text" || f.LogFormat == "auto" && IsTerminal(stderr) {
+	isAutoText := f.LogFormat == "auto" && IsTerminal(stderr)
+	if isAutoText || f.LogFormat == "text" {
 		return slog.NewTextHandler(w, options)
 	}
 	return slog.NewJSONHandler(w, options)

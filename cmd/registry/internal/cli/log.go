@@ -20,8 +20,8 @@ const (
 	limitBurst = 20
 	limitRate  = rate.Limit(1)
 
-	// maxMessages bounds the messages that are limited one by one. Messages are constant phrases, so
-	// only a mistake reaches the bound.
+	// maxMessages bounds how many messages have a limit of their own. Messages are constant phrases, so only a
+	// mistake in the program reaches the bound.
 	maxMessages = 1000
 )
 
@@ -32,12 +32,12 @@ type Log struct {
 	*slog.Logger
 
 	out      io.Writer
-	direct   *slog.Logger // writes to out at once; for writeLines
+	direct   *slog.Logger // writes to out at once, without the queue; for writeLine
 	queue    chan []byte
 	stop     chan struct{} // closed by Close
-	done     chan struct{} // closed once nothing is written any more
+	done     chan struct{} // closed when writeLines ends
 	dropped  atomic.Uint64
-	reported uint64 // the value of dropped at the last report; only writeLines uses it
+	reported uint64 // the value of dropped at the last report; only writeLine uses it
 	limits   limits
 }
 
@@ -61,7 +61,7 @@ func (l *Log) Write(lines []byte) (int, error) {
 	return len(lines), nil
 }
 
-// LostLines returns how many lines nobody has read, and how many exceeded the limit of their message.
+// LostLines returns how many lines were dropped since nobody read the log, and how many by the limits.
 func (l *Log) LostLines() (unread, limited uint64) {
 	return l.dropped.Load(), l.limits.suppressed.Load()
 }
@@ -91,7 +91,7 @@ func (l *Log) writeLines() {
 	}
 }
 
-// writeLine writes a line, which may block, and then how many were dropped since the last report.
+// writeLine writes a line, which may block, and then reports the lines dropped since the last report.
 func (l *Log) writeLine(line []byte) {
 	if _, err := l.out.Write(line); err != nil {
 		l.dropped.Add(1)

@@ -11,16 +11,16 @@ import (
 // progressEvery is the time between two lines of progress.
 const progressEvery = time.Second
 
-// Progress tells a person how far a command is, in a line every second. The zero value tells nobody.
+// Progress prints how far a command is, in a line every second. The zero value prints nothing.
 type Progress struct {
-	out         io.Writer // nil for nobody
+	out         io.Writer // a terminal, or nil
 	title, unit string
 	began, next time.Time
 	done, total int64
 }
 
-// NewProgress returns the progress of a command, for w if that is a terminal. The unit names the
-// steps, such as "events".
+// NewProgress returns a Progress that prints to w, if w is a terminal. The unit names the steps, such as
+// "events".
 func NewProgress(w io.Writer, title, unit string) *Progress {
 	if !IsTerminal(w) {
 		return &Progress{}
@@ -32,7 +32,7 @@ func NewProgress(w io.Writer, title, unit string) *Progress {
 // Add advances the progress by n steps.
 func (p *Progress) Add(n int) { p.Set(p.done+int64(n), p.total) }
 
-// Set tells that done of total steps have been made. A total of 0 means that it is not known.
+// Set notes that done of total steps have been made. A total of 0 is unknown.
 func (p *Progress) Set(done, total int64) {
 	p.done = done
 	p.total = total
@@ -69,5 +69,5 @@ func Count(n int, noun string) string {
 // the writing direction are escaped as in Go.
 func Printable(text string) string {
 	quoted := strconv.Quote(text)
-	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
+	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`) // a " in the text is harmless
 }

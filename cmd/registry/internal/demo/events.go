@@ -22,9 +22,8 @@ var recorded []byte
 
 var recordedDay = time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 
-// Events returns the events of the demonstration on a day, in publishing order. On one day they are
-// always the same, so that every machine shows the same pages and an interrupted import can be repeated.
-// From day to day, all their times move with the calendar. An error means that the build is broken.
+// Events returns the events of the demonstration on a day, in publishing order. Two calls for one day
+// return the same events; the next day, all times are a day later. An error means that the build is broken.
 func Events(day time.Time) (all []events.Event, err error) {
 	sinceRecorded := day.UTC().Truncate(24 * time.Hour).Sub(recordedDay)
 	unpacked, err := gzip.NewReader(bytes.NewReader(recorded))
@@ -46,7 +45,7 @@ func Events(day time.Time) (all []events.Event, err error) {
 	return all, nil
 }
 
-// moveEvent returns e with all its times later by d, and the id of the new state.
+// moveEvent returns e with all its times later by d, and with the id that belongs to the new state.
 func moveEvent(e events.Event, d time.Duration) events.Event {
 	switch data := e.Data.(type) {
 	case events.Entry:

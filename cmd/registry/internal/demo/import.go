@@ -20,20 +20,20 @@ type Config struct {
 	Stream    string
 	History   int       // messages kept for each subject in a created stream; 0 keeps all
 	DataDir   string    // for the error that names it
-	Day       time.Time // whose events are published, as by Events
-	// MayCreate is false if the data directory has a checkpoint: a missing stream has then been
-	// lost, which the projector reports.
+	Day       time.Time // for Events
+	// MayCreate is false if the data directory has a checkpoint. A missing stream has then been lost, and the
+	// projector reports that.
 	MayCreate bool
 	Logger    *slog.Logger
 }
 
 // Import publishes the demonstration into an empty stream of its own, before the projector starts,
-// so that the server catches up with all of it. It creates a missing stream. What the stream has already is
-// not sent, so an interrupted import goes on where it ended. A stream without the demonstration's mark belongs
-// to a real registry and is an error.
+// so that the server catches up with all of it. It creates a missing stream. Events that the stream has are not
+// sent, so an interrupted import goes on where it ended. A stream without the demonstration's mark belongs to a
+// real registry and is an error.
 func Import(ctx context.Context, cfg Config) error {
-	found, err := cfg.findStream(ctx)
-	if err != nil || found == nil {
+	exists, err := cfg.ensureStream(ctx)
+	if err != nil || !exists {
 		return err
 	}
 	all, err := Events(cfg.Day)
@@ -56,21 +56,21 @@ func Import(ctx context.Context, cfg Config) error {
 	return nil
 }
 
-// findStream finds or creates the stream. It returns nil if there is none and it must not be created.
-func (c Config) findStream(ctx context.Context) (jetstream.Stream, error) {
+// ensureStream creates the stream if it is missing and may be created. exists means that there is a stream now.
+func (c Config) ensureStream(ctx context.Context) (exists bool, err error) {
 	found, err := c.JetStream.Stream(ctx, c.Stream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		if !c.MayCreate {
-			return nil, nil
+			return false, nil
 		}
 		found, err = c.JetStream.CreateStream(ctx, stream.Config(c.Stream, 1, c.History, stream.Identity{Demo: true}))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("demonstration: %w", err)
+		return false, fmt.Errorf("demonstration: %w", err)
 	}
 
 	if found.CachedInfo().Config.Metadata[events.MetadataDemo] != "true" {
-		return nil, fmt.Errorf("--demo: the stream %s in %s is not a demonstration's; choose another --data-dir", c.Stream, c.DataDir)
+		return false, fmt.Errorf("--demo: the stream %s in %s is not a demonstration's; choose another --data-dir", c.Stream, c.DataDir)
 	}
-	return found, nil
+	return true, nil
 }

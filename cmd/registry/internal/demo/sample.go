@@ -11,8 +11,7 @@ import (
 //go:embed about.md
 var About string
 
-// Questions are a question for each verdict, which the first page offers to people who do not know
-// what to type.
+// Questions are examples for the first page, one for each verdict.
 var Questions = []site.Question{
 	{Text: "oszust (ID)", Asked: "99000071323770252450"},
 	{Text: "lista ryzyka (ID)", Asked: "99000019024962878831"},

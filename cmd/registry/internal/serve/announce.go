@@ -11,8 +11,7 @@ import (
 	"example.org/registry/events/pause"
 )
 
-// catchUpEvery is how often the progress is read while catching up: often enough for the ready line
-// to come at once.
+// catchUpEvery is the time between two looks at the progress while the model catches up.
 const catchUpEvery = 20 * time.Millisecond
 
 // announceReady tells the supervisor that the model has caught up, and logs "ready" once lists and checks are
@@ -25,8 +24,7 @@ func (s *server) announceReady(ctx context.Context) {
 	}
 	notifyReady(s.cfg.NotifySocket, s.log)
 
-	// A registry with too few entries has started: the backend needs the addresses to publish the
-	// first entry.
+	// With too few entries the registry is not ready, but the backend needs its addresses to publish the first.
 	_, _, err := s.health.View()
 	if err != nil {
 		s.log.Warn("caught up with the stream, but lists and checks are answered with 503", append(s.describeAddresses(), "reason", err.Error())...)

@@ -26,12 +26,12 @@ type loader struct {
 	live *live
 }
 
-// loadStore loads the store and shows its model. A damaged store is set aside. Without a store,
-// loadStore makes one from a snapshot, if there is a snapshot, or else an empty one. Only this needs the
-// broker: loadStore then waits for the connection that comes through connected.
+// loadStore loads the store and shows its model. If the store is missing or damaged, loadStore makes another
+// one, from a snapshot or, if there is none, an empty one. Only then does it need the broker, and waits for the
+// connection that connected delivers.
 func (l *loader) loadStore(ctx context.Context, connected <-chan jetstream.JetStream) error {
 	path := l.cfg.storePath()
-	// A crash may have left an unfinished store beside this one.
+	// A crash may have left an unfinished store beside the store.
 	if err := snapshots.RemoveLeftovers(path); err != nil {
 		return fmt.Errorf("data directory: %w", err)
 	}
@@ -73,14 +73,14 @@ func (l *loader) openStore(ctx context.Context, path string) (*snapshots.Store, 
 	return nil, nil, nil
 }
 
-// bootstrap makes a store from the newest readable snapshot of the stream's registry; the projector later
-// joins it with the stream. Without a snapshot, bootstrap does nothing, and everything is replayed. It
-// waits while the broker is away, since nothing can be served without the broker.
+// bootstrap makes a store from the newest readable snapshot of the stream's registry; the projector then
+// applies what the stream has had since. Without a snapshot, bootstrap does nothing, and everything is replayed.
+// It waits while the broker is away, since nothing can be served without the broker.
 //
-// If there are snapshots, but the stream is missing or empty, or no snapshot can be read, bootstrap fails:
-// the server would report every listed person as unknown.
+// If there are snapshots, bootstrap fails if none can be read, or if the stream is missing or empty: the server
+// would report listed people as unknown.
 func (l *loader) bootstrap(ctx context.Context, connected <-chan jetstream.JetStream) error {
-	// An index of ranked search that is here belongs to a store that is gone.
+	// The index of ranked search, if there is one, belongs to the lost store.
 	if err := os.RemoveAll(l.cfg.rankedDir()); err != nil {
 		return fmt.Errorf("data directory: %w", err)
 	}
@@ -99,7 +99,7 @@ func (l *loader) bootstrap(ctx context.Context, connected <-chan jetstream.JetSt
 		return ctx.Err()
 	}
 
-	// Without snapshots, the stream is all that is known, and a replay of it is complete.
+	// Without snapshots, nothing is known but the stream, and a replay of it is complete.
 	bucket := snapshots.NewBucket(js, 0) // only Create would need a number of replicas
 	info, all, err := l.findSnapshots(ctx, js, bucket)
 	if err != nil || len(all) == 0 {
@@ -119,8 +119,8 @@ func (l *loader) bootstrap(ctx context.Context, connected <-chan jetstream.JetSt
 	return nil
 }
 
-// findSnapshots asks for the stream and its snapshots until the broker has replied. info is nil if
-// there is no stream.
+// findSnapshots asks for the stream and the snapshots until the broker has replied. info is nil if there is
+// no stream, which is a reply, too.
 func (l *loader) findSnapshots(ctx context.Context, js jetstream.JetStream, bucket *snapshots.Bucket) (info *jetstream.StreamInfo, all []snapshots.Object, err error) {
 	for logged := false; ; logged = true {
 		info, err = stream.Stream{JS: js, Name: string(l.cfg.Stream)}.Info(ctx)
@@ -141,11 +141,13 @@ func (l *loader) findSnapshots(ctx context.Context, js jetstream.JetStream, buck
 	}
 }
 
-// refuseEmpty returns an error if any of the snapshots has states of the stream, which is missing or empty.
-// A snapshot that cannot be read counts, too.
+// refuseEmpty returns an error if any of the snapshots, newest first, may have states of the stream, which is
+// missing or empty.
 func (l *loader) refuseEmpty(all []snapshots.Object) error {
 	newest := slices.IndexFunc(all, func(o snapshots.Object) bool {
-		return o.Err != nil || o.Header.Stream == string(l.cfg.Stream) && o.Header.Count > 0
+		isUnreadable := o.Err != nil
+		hasStates := o.Header.Stream == string(l.cfg.Stream) && o.Header.Count > 0
+		return isUnreadable || hasStates
 	})
 	if newest < 0 {
 		return nil

@@ -26,8 +26,8 @@ type link struct {
 }
 
 // connectBroker starts the embedded broker and connects to it, or connects to the broker at --nats-url,
-// which may be away. It also answers the validation requests of backends. close closes the connection
-// and then the broker.
+// which may be away. It also answers the validation requests of backends. close undoes all this, the embedded
+// broker last.
 func (l link) connectBroker() (js jetstream.JetStream, close func(), err error) {
 	open := l.dialExternal
 	if l.cfg.IsEmbedded() {
@@ -75,7 +75,7 @@ func (l link) diagnoseOutage(nc *nats.Conn) {
 
 	err := l.cfg.Broker().Diagnose("registry serve")
 	if err == nil {
-		return // the connection returns by itself
+		return // the broker is back, and nc soon reconnects by itself
 	}
 	if l.live.unreachable.Swap(new(err.Error())) == nil {
 		l.cfg.Logger.Warn("no connection to the broker; trying again", "error", err)
@@ -102,7 +102,7 @@ func (l link) startEmbedded() (nc *nats.Conn, close func(), err error) {
 		return nil, nil, err
 	}
 
-	// The check may wait for the disk, and no query may wait for the check: it runs in a goroutine of its own.
+	// The check may wait for the disk, and no query may wait for the check, so it runs in a goroutine of its own.
 	watch := task.Every(healthEvery, func() { l.recordHealth(b.Health()) })
 	return nc, func() { _ = watch.Stop(); nc.Close(); b.Shutdown() }, nil
 }

@@ -14,8 +14,8 @@ import (
 	"example.org/registry/snapshots"
 )
 
-// generation is a read model with everything that belongs to it. A rebuild makes another generation.
-// The parts of a generation never change, and one goroutine at a time starts or stops it.
+// generation is a read model with everything that belongs to it. Once it is shown, its model, store, projector
+// and index stay the same: a rebuild makes another generation. One goroutine at a time starts or stops it.
 type generation struct {
 	model     *readmodel.Model
 	store     *snapshots.Store     // nil during the load of the saved state
@@ -29,6 +29,7 @@ type generation struct {
 	indexing  *task.Task // runs the index; nil if not started
 }
 
+// newGeneration completes g with the context that ends when another generation replaces it.
 func newGeneration(g generation) *generation {
 	g.replaced, g.replace = context.WithCancel(context.Background())
 	return &g
@@ -39,11 +40,12 @@ func (s *server) indexedGeneration(model *readmodel.Model, store *snapshots.Stor
 	return newGeneration(generation{model: model, store: store, ranked: &ranked.Engine{Dir: s.cfg.rankedDir(), Logger: s.log}})
 }
 
-// mayWrite reports whether g may write into the stream. A generation that is not served may not, since its
-// rebuild may yet be refused. On an embedded broker, every server may write; on a shared broker, only one
-// that makes snapshots (deploy/cluster.md#who-may-do-what).
+// mayWrite reports whether g may write into the stream. A generation that is not served yet may not write, since
+// its rebuild may still be refused. On a shared broker, only the server that makes snapshots may write
+// (deploy/cluster.md#who-may-do-what).
 func (s *server) mayWrite(g *generation) bool {
-	return (s.cfg.IsEmbedded() || s.cfg.SnapshotEvery > 0) && s.live.current() == g
+	isWriter := s.cfg.IsEmbedded() || s.cfg.SnapshotEvery > 0
+	return isWriter && s.live.current() == g
 }
 
 // firstGeneration returns the generation of the saved state.
@@ -58,9 +60,9 @@ func (s *server) firstGeneration(model *readmodel.Model, store *snapshots.Store)
 	return g
 }
 
-// patienceAfter returns how long the projector may still wait for the broker before it serves the
-// saved state. Clients get that state 10 s after the start at the latest: the projector looks at the time
-// between its requests, and a request may take 2 s to fail. After a long load, 2 s are left.
+// patienceAfter returns how long the projector may still wait for the broker before it serves the saved state.
+// Clients should get that state within 10 s of the start. The projector waits until 7 s, since its last request
+// may take 2 s more to fail. After a long load it waits for 2 s.
 func patienceAfter(sinceStart time.Duration) time.Duration {
 	return max(7*time.Second-sinceStart, 2*time.Second)
 }
@@ -77,12 +79,12 @@ func (g *generation) progress() (projector.Progress, bool) {
 func (g *generation) await(ctx context.Context, seq uint64) (*readmodel.View, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(g.replaced, cancel)()
+	defer context.AfterFunc(g.replaced, cancel)() // the deferred call ends the watch of g.replaced
 	return g.model.Await(ctx, seq)
 }
 
-// rankedState returns the sequence that the index of ranked search covers, at most the sequence of the
-// view, and its problem. Both are zero without an index.
+// rankedState returns the sequence up to which the index of ranked search covers the view, and the problem of the
+// index. Both are zero without an index.
 func (g *generation) rankedState(view *readmodel.View) (seq uint64, problem string) {
 	if g.ranked == nil {
 		return 0, ""
@@ -114,7 +116,7 @@ func (g *generation) startIndexing() {
 // index is a cache that the next start can rebuild.
 const indexStopWithin = 5 * time.Second
 
-// stop ends the index, the projector, which saves all applied events, and the model's goroutine. It
+// stop ends the index, then the projector, which saves all applied events, and then the model's goroutine. It
 // returns the projector's error.
 func (g *generation) stop(log *slog.Logger) error {
 	defer g.model.Close()
@@ -130,21 +132,21 @@ func (g *generation) stop(log *slog.Logger) error {
 	return g.following.Stop()
 }
 
-// follow waits until the handlers have drained, or the projector has ended by itself, and then stops
-// the generation that is served.
+// follow waits until the handlers have drained, or the served generation's projector has ended by itself. It
+// then stops the generation that is served.
 func (s *server) follow(drained <-chan struct{}) error {
 	for ended := false; !ended; {
 		g := s.live.current()
 		select {
 		case <-g.replaced.Done(): // another generation is served
 		case <-g.following.Done():
-			ended = g.replaced.Err() == nil // a replaced generation's projector ends, too
+			ended = g.replaced.Err() == nil // the end of a replaced generation's projector is no reason
 		case <-drained:
 			ended = true
 		}
 	}
 
-	// s.cancel ends a running rebuild, and no other begins while the lock is held.
+	// A running rebuild ends and releases the lock. No other rebuild begins after that.
 	s.cancel()
 	s.rebuilding.Lock()
 	defer s.rebuilding.Unlock()

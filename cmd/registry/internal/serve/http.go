@@ -27,7 +27,7 @@ import (
 
 const (
 	// leaveWithin is how long responses tell clients to disconnect before the listener closes: a request
-	// that is on its way when its connection closes would be lost.
+	// that arrives while its connection closes would be lost.
 	leaveWithin = 300 * time.Millisecond
 	// drainWithin bounds the wait for running requests after the first signal.
 	drainWithin = 10 * time.Second
@@ -67,14 +67,14 @@ func (s *server) serveHTTP(ctx context.Context) error {
 		defer close(leaving)
 		<-ctx.Done()
 
-		// Clients are told to leave before the listener closes; the wait itself is the purpose.
+		// For a while, every response tells its client to leave. Then the listener closes.
 		s.live.stopping.Store(true)
 		public.EndFollowing()
 		time.Sleep(leaveWithin)
 		return nil
 	})
 
-	// Then running requests end, and only then does the operators' listener.
+	// The public listener ends after leaving, and the operators' listener ends after drained.
 	drained := make(chan struct{})
 	group.Go(func() error {
 		defer close(drained)
@@ -88,8 +88,8 @@ func (s *server) serveHTTP(ctx context.Context) error {
 	return group.Wait()
 }
 
-// publicConfig returns the operator's configuration of the public API, with the demonstration's own texts in
-// the demonstration. It logs a warning for each flag that leaves people without protection or advice.
+// publicConfig returns the operator's configuration of the public API; in a demonstration, it adds the
+// demonstration's texts. It logs a warning for each flag that leaves people without protection or advice.
 func (s *server) publicConfig() httpapi.Config {
 	cfg := s.cfg.Public
 	for _, network := range cfg.TrustedProxies {
@@ -179,9 +179,8 @@ func (s *server) closeConnections(next http.Handler) http.Handler {
 	})
 }
 
-// serveUntil serves until stop is closed, then accepts no connections and waits for the running
-// requests, at most drainWithin; it aborts longer ones. It returns when no goroutine of the server
-// is left.
+// serveUntil serves until stop is closed. Then it accepts no more connections, waits at most drainWithin for
+// the running requests, and aborts the rest.
 func serveUntil(stop <-chan struct{}, srv *http.Server, l net.Listener) error {
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(l) }()
@@ -191,8 +190,8 @@ func serveUntil(stop <-chan struct{}, srv *http.Server, l net.Listener) error {
 	case <-stop:
 	}
 
-	// The listener closes a little before Shutdown. From then on, net/http drops all that it reads, so a request on
-	// a connection that was just accepted would be lost.
+	// The listener closes a little before Shutdown, since after Shutdown net/http answers no request that it reads: one
+	// on a connection that was just accepted would be lost.
 	_ = l.Close() // Shutdown closes the listener again, and reports the error
 	time.Sleep(leaveWithin / 2)
 

@@ -11,6 +11,7 @@ import (
 	"example.org/registry/events/stream"
 	"example.org/registry/httpapi"
 	"example.org/registry/httpapi/admin"
+	"example.org/registry/projector"
 	"example.org/registry/readmodel"
 )
 
@@ -23,7 +24,7 @@ type live struct {
 	brokerProblem atomic.Pointer[string]        // of the embedded broker; nil if none
 	unreachable   atomic.Pointer[string]        // why the external broker cannot be used; nil while connected
 	stream        atomic.Pointer[stream.Stream] // nil until there is a connection, which may be down
-	starting      atomic.Pointer[string]        // the current step, where startReason cannot know it; else nil
+	starting      atomic.Pointer[string]        // the current step of the start, if startReason cannot find it out; else nil
 	stopping      atomic.Bool
 }
 
@@ -43,8 +44,8 @@ func (l *live) current() *generation { return l.generation.Load() }
 // View returns the newest view; it is empty during the load of the saved state.
 func (l *live) View() *readmodel.View { return l.current().model.View() }
 
-// Await waits for a sequence across generations, since a replaced model no longer advances. No
-// request waits on the empty model at the start, which is not ready.
+// Await waits for a sequence. If another generation is shown meanwhile, it goes on waiting there, since a
+// replaced model no longer advances.
 func (l *live) Await(ctx context.Context, seq uint64) (*readmodel.View, error) {
 	for {
 		v, err := l.current().await(ctx, seq)
@@ -63,26 +64,20 @@ func (l *live) rankedIndex() httpapi.RankedIndex {
 	return nil
 }
 
-// readiness is called once per request, so it takes no lock.
+// readiness says whether the model may be served. Each request calls it, so it takes no lock.
 func (l *live) readiness() httpapi.Readiness {
-	running := l.current().projector
-	if running == nil {
+	p, running := l.current().progress()
+	if !running {
 		return httpapi.Readiness{Reason: l.startReason()}
 	}
-
-	p := running.Progress()
-	isFrozen := p.Frozen != ""
-	if !p.CaughtUp { // otherwise the reason is not used
-		p.LastError = l.explainError(isFrozen, p.LastError)
-	}
-	return httpapi.Readiness{Ready: p.CaughtUp, Reason: p.LastError, Frozen: isFrozen, AsOf: p.AsOf, Stopping: l.stopping.Load()}
+	return httpapi.Readiness{Ready: p.CaughtUp, Reason: l.explainError(p), Frozen: p.Frozen != "", AsOf: p.AsOf, Stopping: l.stopping.Load()}
 }
 
 // startReason returns the current step before there is a projector.
 func (l *live) startReason() string {
 	starting := l.starting.Load()
 	if starting == nil && l.current().store == nil {
-		return "loading the saved state" // which needs no broker
+		return "loading the saved state" // this step does not need the broker
 	}
 
 	step := "waiting for the broker"
@@ -95,13 +90,14 @@ func (l *live) startReason() string {
 	return step
 }
 
-// explainError returns the projector's error or, while the broker cannot be reached, the reason why it
-// cannot. A frozen projector's error stays, since it is about the stream itself.
-func (l *live) explainError(frozen bool, lastError string) string {
-	if reason := l.unreachable.Load(); reason != nil && lastError != "" && !frozen {
-		return "The broker cannot be reached: " + *reason + "."
+// explainError returns the projector's last error. While the broker cannot be reached, it returns the reason for
+// that instead, but not if the projector is frozen: then the error is about the stream itself.
+func (l *live) explainError(p projector.Progress) string {
+	reason := l.unreachable.Load()
+	if reason == nil || p.LastError == "" || p.Frozen != "" {
+		return p.LastError
 	}
-	return lastError
+	return "The broker cannot be reached: " + *reason + "."
 }
 
 // embeddedProblem returns the known problem of the embedded broker, or "".
@@ -112,7 +108,7 @@ func (l *live) embeddedProblem() string {
 	return ""
 }
 
-// projection returns the document of /projection. The counts, digest and checkpoint in it are of one view.
+// projection returns the document of /projection. Its counts, digest and checkpoint are of one view.
 func (l *live) projection() admin.Projection {
 	g := l.current()
 	view := g.model.View()
@@ -142,7 +138,7 @@ func (l *live) projection() admin.Projection {
 	// LastError has one sentence, about the most urgent problem.
 	seq, rankedProblem := g.rankedState(view)
 	doc.RankedSequence = seq
-	sentence := cmp.Or(l.embeddedProblem(), l.explainError(p.Frozen != "", p.LastError), rankedProblem)
+	sentence := cmp.Or(l.embeddedProblem(), l.explainError(p), rankedProblem)
 	if sentence != "" {
 		doc.LastError = &sentence
 	}
@@ -169,7 +165,7 @@ func (l *live) checkDatabase(ctx context.Context) error {
 		return errors.New(problem)
 	}
 
-	// The projector knows of no problem; now the disk and the stream are asked.
+	// The projector knows of no problem. Ask the disk and the stream themselves.
 	if err := g.store.Probe(); err != nil {
 		return fmt.Errorf("store: %w", err)
 	}

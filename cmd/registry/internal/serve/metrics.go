@@ -80,7 +80,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 		s.collectProgress(p)
 	}
 
-	indexed, problem := g.rankedState(view) // indexed is a sequence, and never beyond the view's
+	indexed, problem := g.rankedState(view) // indexed is a sequence, at most that of the view
 	s.gauge("ranked_lag_events", "Stream sequences between the index of ranked search and the checkpoint: their events may be missing from its answers.", float64(view.Sequence()-indexed))
 	s.gauge("ranked_failed", "1 while the index of ranked search is being made again because something was wrong with it.", oneIf(problem != ""))
 

@@ -6,7 +6,7 @@ import (
 )
 
 // notifyReady tells systemd, or another supervisor that speaks the protocol of sd_notify(3), that the
-// process is ready. An empty socket means that there is none. A failure is logged: the service goes on.
+// process is ready. Without a supervisor, socket is empty. A failure is only logged.
 func notifyReady(socket string, log *slog.Logger) {
 	if socket == "" {
 		return

@@ -12,9 +12,8 @@ import (
 	"example.org/registry/snapshots"
 )
 
-// rebuild implements POST /rebuild. It returns when the new model is shown, or when there will be
-// none: the error is an admin.Refused, an admin.Unavailable, or the failure. If ctx ends first, the
-// old model stays.
+// rebuild implements POST /rebuild. It returns once the new model is served. After an error, which may be an
+// admin.Refused or an admin.Unavailable, or at the end of ctx, the old model stays.
 func (s *server) rebuild(ctx context.Context) (admin.Rebuilt, error) {
 	if !s.rebuilding.TryLock() {
 		return admin.Rebuilt{}, admin.Refused("another rebuild is under way; wait for its end")
@@ -67,7 +66,8 @@ func (s *server) replaceGeneration(ctx context.Context, old *generation) (admin.
 	s.live.rebuild.Store(&rebuilding{projector: fresh.projector, began: time.Now()})
 	defer s.live.rebuild.Store(nil)
 
-	// The swap happens while neither projector applies anything. The new store's file takes the old one's name.
+	// Replace calls the function while neither projector applies anything. There, the new store's file takes the old
+	// one's name.
 	var before admin.ModelState
 	err = old.projector.Replace(ctx, fresh.projector, func() error {
 		if err := store.Replace(old.store); err != nil {

@@ -22,7 +22,7 @@ import (
 type Config struct {
 	Flags
 
-	// Public is passed to httpapi, after newHandlers has filled in what the server has, such as Health.
+	// Public is for httpapi. newHandlers fills in the server's own parts, such as Health.
 	Public     httpapi.Config
 	AdminToken string // empty for none
 
@@ -47,7 +47,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		}
 	}()
 
-	// The addresses are bound before anything is opened: a mistake ends the start at once.
+	// The addresses are bound before anything is opened, so that a mistake ends the start at once.
 	s := newServer(ctx, cfg)
 	defer s.cancel()
 	if s.publicListener, err = bindAddress(cfg.HTTPAddr, "http-addr"); err != nil {
@@ -73,7 +73,7 @@ type server struct {
 
 	ctx        context.Context // ends when the process is to stop
 	cancel     context.CancelFunc
-	rebuilding sync.Mutex // held while a generation is replaced, or stopped for good
+	rebuilding sync.Mutex // held while a generation is replaced, and while the last one is stopped
 }
 
 func newServer(ctx context.Context, cfg Config) *server {
@@ -109,8 +109,8 @@ func (s *server) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// project opens the parts of the projection, from the disk up, and follows the stream until drained is
-// closed, so that a projector runs as long as any handler. It then closes everything in reverse.
+// project loads the store, connects to the broker and runs the projector until drained is closed, so that a
+// projector runs as long as any handler. It then closes everything in reverse.
 func (s *server) project(ctx context.Context, drained <-chan struct{}) (err error) {
 	// The store is loaded while the embedded broker recovers.
 	connected := make(chan jetstream.JetStream, 1)
@@ -140,7 +140,7 @@ func (s *server) project(ctx context.Context, drained <-chan struct{}) (err erro
 		}
 	}
 
-	// From here on lists and checks are answered, once the model has caught up.
+	// Once this generation is shown and its model has caught up, lists and checks are answered.
 	first := s.firstGeneration(loaded.model, loaded.store)
 	first.start()
 	s.live.showGeneration(first)

@@ -13,14 +13,15 @@ import (
 	"example.org/registry/events/natserr"
 	"example.org/registry/events/pause"
 	"example.org/registry/httpapi/admin"
+	"example.org/registry/projector"
 	"example.org/registry/snapshots"
 )
 
 const (
 	// flushWithin bounds the time for saving what has been applied.
 	flushWithin = 10 * time.Second
-	// snapshotGrace is the longest wait before the first snapshot, which leaves the CPUs to clients, and
-	// after a failure. A shorter --snapshot-every shortens it.
+	// snapshotGrace is the wait before the first snapshot, which leaves the CPUs to clients after a start, and the
+	// wait after a failure. A shorter --snapshot-every shortens both.
 	snapshotGrace = time.Minute
 )
 
@@ -44,36 +45,42 @@ func (k *snapshotter) run(ctx context.Context) error {
 		return nil
 	}
 
-	for p, _ := k.live.current().progress(); !p.CaughtUp; p, _ = k.live.current().progress() {
+	for !k.progress().CaughtUp {
 		if !pause.For(ctx, catchUpEvery) {
 			return nil
 		}
 	}
 
-	for wait := k.gracePeriod(); pause.For(ctx, wait); {
+	wait := k.gracePeriod()
+	for pause.For(ctx, wait) {
 		next, err := k.makeIfDue(ctx)
-		wait = next
-		if err == nil || ctx.Err() != nil {
-			continue
-		}
-
 		if errors.Is(err, natserr.ErrRefused) {
-			wait = k.cfg.SnapshotEvery
+			next = k.cfg.SnapshotEvery
 			err = fmt.Errorf("%w; where another server makes the snapshots, give this one --snapshot-every 0", err)
 		}
-		k.cfg.Logger.Error("snapshot failed; retrying", "error", err, "after", wait.String())
+
+		if err != nil && ctx.Err() == nil {
+			k.cfg.Logger.Error("snapshot failed; retrying", "error", err, "after", next.String())
+		}
+		wait = next
 	}
 	return nil
+}
+
+// progress returns the projector's progress; without a projector, it is zero.
+func (k *snapshotter) progress() projector.Progress {
+	p, _ := k.live.current().progress()
+	return p
 }
 
 func (k *snapshotter) gracePeriod() time.Duration { return min(k.cfg.SnapshotEvery, snapshotGrace) }
 
 // makeIfDue makes a snapshot if one is due, and returns when to check again.
 func (k *snapshotter) makeIfDue(ctx context.Context) (next time.Duration, err error) {
-	p, _ := k.live.current().progress()
+	p := k.progress()
 	canSnapshot := p.Connected && p.Frozen == "" && !p.Reading && p.Checkpoint > 0
 	if !canSnapshot {
-		return k.gracePeriod(), nil // this is no failure of a snapshot, and is reported elsewhere
+		return k.gracePeriod(), nil // no error: the reason is reported elsewhere
 	}
 
 	newest, err := k.findNewest(ctx)
@@ -81,13 +88,14 @@ func (k *snapshotter) makeIfDue(ctx context.Context) (next time.Duration, err er
 		return k.gracePeriod(), err
 	}
 
-	// Another replica may have made one, or nothing has changed.
+	// No snapshot is due if nothing has changed, or if another replica has just made one.
 	if newest != nil {
 		unchanged := newest.Header.Digest == k.live.View().Digest().String() && newest.Header.Epoch == p.Epoch
 		if unchanged {
 			return k.cfg.SnapshotEvery, nil
 		}
-		if age := time.Since(newest.Time); age >= 0 && age < k.cfg.SnapshotEvery {
+		age := time.Since(newest.Time) // negative if a clock is wrong
+		if age >= 0 && age < k.cfg.SnapshotEvery {
 			return k.cfg.SnapshotEvery - age, nil
 		}
 	}
@@ -105,7 +113,7 @@ func (k *snapshotter) findNewest(ctx context.Context) (*snapshots.Object, error)
 		return nil, err
 	}
 
-	p, _ := k.live.current().progress()
+	p := k.progress()
 	for i := range all {
 		if all[i].Err == nil && p.Related(all[i].Header.Identity) {
 			k.newest.Store(&all[i])
@@ -121,7 +129,7 @@ func (k *snapshotter) uploadSnapshot(ctx context.Context) (made snapshots.Object
 	defer k.making.Unlock()
 
 	bucket := k.bucket.Load()
-	p, _ := k.live.current().progress()
+	p := k.progress()
 	if bucket == nil || !p.Connected {
 		return made, admin.Unavailable("the broker and its object store cannot be reached; snapshot create --output FILE needs neither")
 	}
@@ -148,7 +156,7 @@ func (k *snapshotter) uploadSnapshot(ctx context.Context) (made snapshots.Object
 	k.cfg.Logger.Info("snapshot made", "name", made.Name, "sequence", made.Header.Sequence, "digest", made.Header.Digest,
 		"bytes", made.Bytes, "took", time.Since(began).Round(time.Millisecond).String())
 
-	// The snapshot is there: a failure to erase old ones is not its failure.
+	// The snapshot has been made, so a failure to erase old ones is only logged.
 	removed, err := bucket.Prune(ctx, p.Identity, k.cfg.SnapshotKeep)
 	if err != nil {
 		k.cfg.Logger.Warn("old snapshots were not erased", "error", err)
@@ -190,7 +198,7 @@ func (k *snapshotter) Create(ctx context.Context) (any, error) {
 	return Created{Name: made.Name, Bytes: made.Bytes, Header: made.Header}, nil
 }
 
-// Export writes the store's content at the checkpoint.
+// Export writes the store's content at the checkpoint. It calls begin before the first byte.
 func (k *snapshotter) Export(ctx context.Context, w io.Writer, begin func()) error {
 	store, err := k.flushStore(ctx)
 	if err != nil {

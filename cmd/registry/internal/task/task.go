@@ -1,6 +1,5 @@
-// Package task runs a function in a goroutine that its owner waits for. It replaces errgroup where
-// the tasks of a process end one after another, each when its owner says so, and not all together
-// at the first error.
+// Package task runs a function in a goroutine that its owner waits for. Tasks end one after another, each when
+// its owner says so, whereas the tasks of an errgroup end together, at the first error.
 package task
 
 import (
