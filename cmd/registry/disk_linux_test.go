@@ -52,7 +52,7 @@ func (c fullDisk) run(t *testing.T) {
 	k.start()
 	k.feed(200)
 	k.saved()
-	_, endReading := registrytest.Reading(t, k.HTTP, 1)
+	_, endReading := registrytest.StartReaders(t, k.HTTP, 1)
 
 	require.NoError(t, d.fill(0))
 	k.until("/projection says: "+c.says, func() bool {

@@ -315,7 +315,7 @@ func (k *killer) digestIsReplays(stream []stored) {
 // saved waits until all that is applied is on disk and indexed, and nothing is wrong any more.
 func (k *killer) saved() {
 	k.t.Helper()
-	_, err := k.Settled(k.t.Context(), 0)
+	_, err := k.WaitSettled(k.t.Context(), 0)
 	require.NoError(k.t, err)
 }
 

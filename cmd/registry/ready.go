@@ -41,7 +41,7 @@ func (c *readyCmd) Run(p *process) error {
 	}
 }
 
-// askServer makes one request. A server that is ready says "ok", which a caution may follow.
+// askServer makes one request. It returns the caution that may follow "ok" in the answer of a ready server.
 func (c *readyCmd) askServer(ctx context.Context) (caution string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()

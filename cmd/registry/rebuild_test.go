@@ -44,7 +44,7 @@ func TestRebuildUnderLoad(t *testing.T) {
 	s.fill(3000, 11)
 	stop, cancel := context.WithCancel(t.Context())
 	// One reader: several wait for each other on a busy machine, and may be turned away.
-	_, end := registrytest.Reading(t, s.HTTP, 1)
+	_, end := registrytest.StartReaders(t, s.HTTP, 1)
 	var running sync.WaitGroup
 	var last uint64
 	running.Go(func() { last = s.views(stop, eventstest.Entries(200, 12)) })

@@ -39,7 +39,7 @@ func newSystem(t *testing.T) *system {
 	s.replicas = append(s.replicas, serve(t, t.TempDir(), s.nodes.urls(), "--snapshot-every=5s"))
 	filled(t, s.js, s.replicas...)
 	for _, r := range s.replicas {
-		reader, end := registrytest.Reading(t, r.HTTP, 1)
+		reader, end := registrytest.StartReaders(t, r.HTTP, 1)
 		s.readers, s.hangUp = append(s.readers, reader), append(s.hangUp, end)
 	}
 	until(t, "there is a snapshot", func() bool { return snapshotted(s.js, 1) })
@@ -183,7 +183,7 @@ func (s *system) restart(i int) {
 	began := time.Now()
 	s.replicas[i] = serve(s.t, filepath.Dir(s.replicas[i].data), s.nodes.urls(), "--snapshot-every=5s")
 	s.t.Logf("a replica started without a quorum answers after %v", time.Since(began).Round(time.Millisecond))
-	s.readers[i], s.hangUp[i] = registrytest.Reading(s.t, s.replicas[i].HTTP, 1)
+	s.readers[i], s.hangUp[i] = registrytest.StartReaders(s.t, s.replicas[i].HTTP, 1)
 }
 
 // compare ends the load and compares everything.

@@ -123,7 +123,7 @@ func TestCutOff(t *testing.T) {
 	far := serve(t, t.TempDir(), through, "--snapshot-every=0")
 	filled(t, js, near, far)
 	for _, r := range []*replica{near, far} {
-		registrytest.Reading(t, r.HTTP, 1)
+		registrytest.StartReaders(t, r.HTTP, 1)
 	}
 	for round := range times(2, 10) {
 		before := b.last.Load()

@@ -22,9 +22,9 @@ type Answer struct {
 	Body   []byte
 }
 
-// NewClient returns a client with connections of its own, which follows no redirects and unpacks
+// newClient returns a client with connections of its own, which follows no redirects and unpacks
 // nothing. A request may take 30 s, longer than any test pauses a server.
-func NewClient(keepAlive bool) *http.Client {
+func newClient(keepAlive bool) *http.Client {
 	return &http.Client{
 		Timeout:       30 * time.Second,
 		Transport:     &http.Transport{DisableKeepAlives: !keepAlive, DisableCompression: true},
@@ -34,11 +34,11 @@ func NewClient(keepAlive bool) *http.Client {
 
 // Ask sends one request, on a connection that ends with the response.
 func Ask(ctx context.Context, url string, header http.Header) (Answer, error) {
-	return AskBy(ctx, NewClient(false), url, header)
+	return askBy(ctx, newClient(false), url, header)
 }
 
-// AskBy is Ask with the caller's client.
-func AskBy(ctx context.Context, client *http.Client, url string, header http.Header) (Answer, error) {
+// askBy is Ask with the caller's client.
+func askBy(ctx context.Context, client *http.Client, url string, header http.Header) (Answer, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return Answer{}, err
@@ -54,9 +54,9 @@ func AskBy(ctx context.Context, client *http.Client, url string, header http.Hea
 	return Answer{response.StatusCode, response.Header, body}, err
 }
 
-// Document reads a JSON document. Any status but 200 is an error.
-func Document(ctx context.Context, client *http.Client, url string, into any) error {
-	a, err := AskBy(ctx, client, url, nil)
+// readDocument reads a JSON document. Any status but 200 is an error.
+func readDocument(ctx context.Context, client *http.Client, url string, into any) error {
+	a, err := askBy(ctx, client, url, nil)
 	if err != nil {
 		return err
 	}
@@ -68,12 +68,12 @@ func Document(ctx context.Context, client *http.Client, url string, into any) er
 
 // Projection returns the document at /projection.
 func (s *Server) Projection(ctx context.Context) (p admin.Projection, err error) {
-	err = Document(ctx, NewClient(false), s.Admin+"/projection", &p)
+	err = readDocument(ctx, newClient(false), s.Admin+"/projection", &p)
 	return p, err
 }
 
-// Settled waits until the server has applied and saved everything up to a sequence, and reports no error.
-func (s *Server) Settled(ctx context.Context, sequence uint64) (p admin.Projection, err error) {
+// WaitSettled waits until the server has applied and saved everything up to a sequence, and reports no error.
+func (s *Server) WaitSettled(ctx context.Context, sequence uint64) (p admin.Projection, err error) {
 	if err := s.WaitReady(ctx); err != nil {
 		return p, err
 	}

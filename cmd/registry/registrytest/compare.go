@@ -24,7 +24,7 @@ type publicEntry struct {
 // Same compares what the server at base shows with the reference model: every list in two orders,
 // and a check of each entry in pool. Nothing may be published meanwhile.
 func Same(ctx context.Context, base string, twin *eventstest.Twin, pool []events.Entry) error {
-	c := &comparison{base: base, twin: twin, client: NewClient(true)}
+	c := &comparison{base: base, twin: twin, client: newClient(true)}
 	defer c.client.CloseIdleConnections()
 
 	var errs []error
@@ -55,7 +55,7 @@ func (c *comparison) compareList(ctx context.Context, list events.List, sort str
 			Total   int
 			HasMore bool
 		}
-		if err := Document(ctx, c.client, fmt.Sprintf("%s/api/%s?sort=%s&limit=60&skip=%d", c.base, list, sort, len(got)), &page); err != nil {
+		if err := readDocument(ctx, c.client, fmt.Sprintf("%s/api/%s?sort=%s&limit=60&skip=%d", c.base, list, sort, len(got)), &page); err != nil {
 			return err
 		}
 		if page.Total != len(want) {
@@ -81,7 +81,7 @@ func (c *comparison) compareCheck(ctx context.Context, e events.Entry) error {
 			Entries []publicEntry
 		}
 	}
-	if err := Document(ctx, c.client, c.base+"/api/check?id="+url.QueryEscape(e.ChatID), &doc); err != nil {
+	if err := readDocument(ctx, c.client, c.base+"/api/check?id="+url.QueryEscape(e.ChatID), &doc); err != nil {
 		return err
 	}
 

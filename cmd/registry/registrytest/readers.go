@@ -29,11 +29,11 @@ func Paths() []string {
 	return []string{"/api/scammers?limit=5", "/api/servers?sort=az&limit=5", "/api/check?search=kowalski", "/api/legit", "/api/scammers?search=state&limit=2"}
 }
 
-// Reading starts n readers of [Paths], each with about 200 requests a second. end stops them and
+// StartReaders starts n readers of [Paths], each with about 200 requests a second. end stops them and
 // fails the test if they got no answers.
-func Reading(t testing.TB, base string, n int) (r *Readers, end func()) {
+func StartReaders(t testing.TB, base string, n int) (r *Readers, end func()) {
 	t.Helper()
-	r = &Readers{t: t, base: base, client: NewClient(true)}
+	r = &Readers{t: t, base: base, client: newClient(true)}
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	for i := range n {
@@ -60,7 +60,7 @@ func (r *Readers) readUntilDone(ctx context.Context, rng *rand.Rand) {
 		began := time.Now()
 		path := paths[rng.IntN(len(paths))]
 		coding := []string{"identity", "gzip"}[rng.IntN(2)]
-		answer, err := AskBy(ctx, r.client, r.base+path, http.Header{"Accept-Encoding": {coding}})
+		answer, err := askBy(ctx, r.client, r.base+path, http.Header{"Accept-Encoding": {coding}})
 		if ctx.Err() != nil {
 			return
 		}

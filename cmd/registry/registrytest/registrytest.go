@@ -197,7 +197,7 @@ func (s *Server) WaitFor(ctx context.Context, messages ...string) error {
 			if logged, _ := s.hasLogged(messages); logged {
 				return nil
 			}
-			return s.Died()
+			return s.endError()
 		case <-ctx.Done():
 			return fmt.Errorf("registry serve never said %q; its log ends:\n%s", messages, s.Tail())
 		}
@@ -214,8 +214,8 @@ func (s *Server) hasLogged(messages []string) (logged bool, changed <-chan struc
 // AdminAddr returns the address of the operators' listener, for --admin-addr.
 func (s *Server) AdminAddr() string { return strings.TrimPrefix(s.Admin, "http://") }
 
-// Died returns the error of a server that ended by itself.
-func (s *Server) Died() error {
+// endError returns the error of a server that ended by itself.
+func (s *Server) endError() error {
 	<-s.ended
 	return fmt.Errorf("registry serve ended: %s; its log ends:\n%s", s.cmd.ProcessState, s.Tail())
 }

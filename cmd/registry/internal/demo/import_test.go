@@ -51,7 +51,7 @@ func withBroker(t *testing.T, dir string, do func(jetstream.JetStream)) {
 // interrupted is an import that got no further than these events.
 func interrupted(t *testing.T, js jetstream.JetStream, some []events.Event) {
 	t.Helper()
-	_, err := config(js).findStream(t.Context())
+	_, err := config(js).ensureStream(t.Context())
 	require.NoError(t, err)
 	var messages []publish.Message
 	for _, e := range some {

@@ -24,7 +24,7 @@ func (s *server) announceReady(ctx context.Context) {
 	}
 	notifyReady(s.cfg.NotifySocket, s.log)
 
-	// With too few entries the registry is not ready, but the backend needs its addresses to publish the first.
+	// With too few entries the registry is not ready, but the backend needs the addresses to publish entries.
 	_, _, err := s.health.View()
 	if err != nil {
 		s.log.Warn("caught up with the stream, but lists and checks are answered with 503", append(s.describeAddresses(), "reason", err.Error())...)

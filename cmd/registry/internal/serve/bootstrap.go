@@ -31,7 +31,7 @@ type loader struct {
 // connection that connected delivers.
 func (l *loader) loadStore(ctx context.Context, connected <-chan jetstream.JetStream) error {
 	path := l.cfg.storePath()
-	// A crash may have left an unfinished store beside the store.
+	// A crash may have left an unfinished store in the data directory.
 	if err := snapshots.RemoveLeftovers(path); err != nil {
 		return fmt.Errorf("data directory: %w", err)
 	}
@@ -99,7 +99,7 @@ func (l *loader) bootstrap(ctx context.Context, connected <-chan jetstream.JetSt
 		return ctx.Err()
 	}
 
-	// Without snapshots, nothing is known but the stream, and a replay of it is complete.
+	// Without snapshots, a replay of the stream gives everything that can be known.
 	bucket := snapshots.NewBucket(js, 0) // only Create would need a number of replicas
 	info, all, err := l.findSnapshots(ctx, js, bucket)
 	if err != nil || len(all) == 0 {

@@ -61,8 +61,8 @@ func (s *server) firstGeneration(model *readmodel.Model, store *snapshots.Store)
 }
 
 // patienceAfter returns how long the projector may still wait for the broker before it serves the saved state.
-// Clients should get that state within 10 s of the start. The projector waits until 7 s, since its last request
-// may take 2 s more to fail. After a long load it waits for 2 s.
+// Clients should get that state within 10 s of the start. The projector waits until 7 s after the start, since its
+// last request may take 2 s more to fail. If loading has taken longer than that, it still waits for 2 s.
 func patienceAfter(sinceStart time.Duration) time.Duration {
 	return max(7*time.Second-sinceStart, 2*time.Second)
 }
@@ -140,7 +140,7 @@ func (s *server) follow(drained <-chan struct{}) error {
 		select {
 		case <-g.replaced.Done(): // another generation is served
 		case <-g.following.Done():
-			ended = g.replaced.Err() == nil // the end of a replaced generation's projector is no reason
+			ended = g.replaced.Err() == nil // a replaced generation's projector is meant to end
 		case <-drained:
 			ended = true
 		}

@@ -74,7 +74,7 @@ func (s *server) serveHTTP(ctx context.Context) error {
 		return nil
 	})
 
-	// The public listener ends after leaving, and the operators' listener ends after drained.
+	// The public listener serves until leaving is closed, and the operators' listener until drained is closed.
 	drained := make(chan struct{})
 	group.Go(func() error {
 		defer close(drained)
@@ -190,8 +190,8 @@ func serveUntil(stop <-chan struct{}, srv *http.Server, l net.Listener) error {
 	case <-stop:
 	}
 
-	// The listener closes a little before Shutdown, since after Shutdown net/http answers no request that it reads: one
-	// on a connection that was just accepted would be lost.
+	// Close the listener a little before Shutdown. From Shutdown on, net/http drops each request that it reads, even the
+	// first one on a connection that it has just accepted.
 	_ = l.Close() // Shutdown closes the listener again, and reports the error
 	time.Sleep(leaveWithin / 2)
 
