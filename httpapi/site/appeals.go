@@ -20,18 +20,17 @@ func ParseAppeals(address string) (Appeals, error) {
 		return "", nil
 	}
 
-	// A digit takes the place of the placeholder, whose braces are refused anywhere else.
+	// Parse the address with a digit in place of the placeholder, whose braces are refused elsewhere.
 	u, err := url.Parse(strings.ReplaceAll(address, reportPlace, "1"))
-	isHTTP := err == nil && (u.Scheme == "http" || u.Scheme == "https")
-	isPlain := isHTTP && u.User == nil && u.Fragment == ""
-	if !isPlain || u.Hostname() == "" {
+	isWeb := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
+	if !isWeb || u.User != nil || u.Fragment != "" {
 		return "", errors.New("not an http(s) address without user and fragment")
 	}
 	if strings.ContainsAny(u.Path+u.RawQuery, "{}\"<>\\^` ") {
 		return "", errors.New("the only thing in braces can be " + reportPlace)
 	}
 
-	// The host must come before the placeholder. If there is no placeholder, start is the whole address.
+	// The host must come before the placeholder. Without a placeholder, start is the whole address.
 	start, _, _ := strings.Cut(address, reportPlace)
 	if !strings.Contains(start, "://"+u.Host) {
 		return "", errors.New(reportPlace + " goes after the host")
@@ -39,8 +38,8 @@ func ParseAppeals(address string) (Appeals, error) {
 	return Appeals(address), nil
 }
 
-// CheckReports rejects an address that cannot be used for reporting a fraud. Such an address is like the address of appeals,
-// but without {reportId}, since there is no report yet. The address may be empty.
+// CheckReports returns an error for an address where people cannot report a fraud. The address must be as for ParseAppeals, but
+// without {reportId}, since there is no report yet.
 func CheckReports(address string) error {
 	if strings.Contains(address, reportPlace) {
 		return errors.New("a report that is yet to be made has no " + reportPlace)
@@ -52,12 +51,12 @@ func CheckReports(address string) error {
 // AddressFor returns the address with the number of a report in it, or "" if there is no address. For a person without a
 // report, reportID is empty.
 func (a Appeals) AddressFor(reportID string) string {
-	// In a path, a number of dots alone would lead elsewhere.
+	// A path of dots alone, such as "..", would lead elsewhere.
 	if strings.Trim(reportID, ".") == "" {
 		reportID = ""
 	}
 
-	// A path needs %20 for a space, and a query understands it.
+	// A space is %20 in a path and in a query, but + only in a query.
 	escaped := strings.ReplaceAll(url.QueryEscape(reportID), "+", "%20")
 	return strings.ReplaceAll(string(a), reportPlace, escaped)
 }

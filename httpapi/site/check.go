@@ -15,45 +15,48 @@ import (
 type CheckPage struct {
 	Asked   string // as typed; empty for the empty form
 	Verdict verdict.Verdict
-	API     readmodel.CheckQuery  // what the API is asked for the same text; empty if the API refuses the text
-	Found   readmodel.CheckResult // what the API finds
+	API     readmodel.CheckQuery  // the API's query for the same text; empty if the API refuses the text
+	Found   readmodel.CheckResult // the API's answer to this query
 	Entries [events.NumLists]int  // shown entries of each list, in the order of events.Lists
 	Looked  time.Time             // the last moment at which the view was known to be complete, to the minute; zero if unknown
 	AsOf    time.Time             // when stale data was last known to be complete; zero for current data
 }
 
-// checkView is the data of check.html.
-type checkView struct {
-	Form     string // action of the search form
-	Asked    string
-	Counts   []string // how many entries each list shows; only in the empty form
-	Looked   time.Time
-	Total    string // how many entries were looked through
-	Verdict  verdictView
-	Single   *entry // the only entry that decides the verdict; nil if there are more, or none
-	Alone    string // an id in a caution, to be checked alone
-	AskID    *askID // the field in the banner for an id, if any
-	Listed   []finding
-	Class    string   // of the advice
-	IsServer bool     // the accused are servers
-	Warning  *warning // to copy into a chat; nil if the verdict is no warning
-	Report   bool     // the person may have to be reported
-	Same     *same    // nil if the API refuses the text
-	Words    string   // for ranked search, if nobody was found
+// searchForm is the form that checks a text.
+type searchForm struct {
+	Action string // the path to which the form leads
+	Asked  string // the text in the field
 }
 
-// askID is the field for an id.
+// checkView is the data of check.html. The empty form has Counts alone, an answer has the other fields.
+type checkView struct {
+	Counts []option // how many entries each list shows, with links to the lists
+
+	searchForm
+	verdictView
+	Looked   time.Time
+	Total    string // how many entries were looked through
+	Single   *entry // the only entry that decides the verdict; nil if there are more, or none
+	Alone    string // an id in a caution, to be checked alone
+	AskID    *askID // nil if the text settles who is meant
+	Listed   []finding
+	IsServer bool     // accused were found, and all of them are servers
+	Warning  *warning // to copy into a chat; nil if the verdict is no warning
+	Same     *same    // nil if the API refuses the text
+	Words    string   // for ranked search; empty if somebody was found
+}
+
+// askID is the form that asks for an id.
 type askID struct {
-	Keep     string // the typed text, to be checked together with the id; may be empty
-	IsServer bool   // the id is a server's
+	Keep string // the typed text, to be checked together with the id; may be empty
 }
 
 // finding is a part of the text, with its own answer.
 type finding struct {
-	Text  string
-	IsID  bool
+	ID    string // the part if it is an id, else empty
+	Text  string // the part if it is no id
 	Says  string
-	Class string // of its look
+	Class string // of the style
 	Rows  []*entry
 }
 
@@ -69,15 +72,15 @@ const trustedPreview = "Sprawdź to ID w rejestrze"
 func (c CheckPage) page() page {
 	if c.Asked == "" {
 		return page{
-			template: "check", Title: "Sprawdź, zanim zapłacisz", Path: "/", Canonical: "/", AsOf: c.AsOf, HasSearch: true,
+			template: "check", Title: "Sprawdź, zanim zapłacisz", Path: "/", Canonical: "/", AsOf: c.AsOf,
 			About: "Wpisz nick, ID, wzmiankę albo link do profilu i sprawdź, czy ktoś zgłosił to konto lub serwer jako oszustwo.",
-			Data:  checkView{Form: "/", Counts: countEntries(c.Entries)},
+			Data:  checkView{Counts: countEntries(c.Entries)},
 		}
 	}
 
 	view := newCheckView(&c)
 	p := page{
-		template: "check", Title: view.Verdict.Title, Path: "/", AsOf: c.AsOf, NamesPerson: true, HasSearch: true,
+		template: "check", Title: view.Title, SiteName: neutralName, Path: "/", AsOf: c.AsOf,
 		About: "Otwórz, żeby zobaczyć wynik. Zawsze porównaj ID konta.", Data: view,
 	}
 
@@ -87,60 +90,52 @@ func (c CheckPage) page() page {
 	return p
 }
 
-// countEntries returns how many entries each list shows, in words.
-func countEntries(n [events.NumLists]int) (counts []string) {
+// countEntries returns how many entries each list shows, in words, with a link to the list.
+func countEntries(n [events.NumLists]int) (counts []option) {
 	for i, l := range events.Lists() {
-		counts = append(counts, wordsOf(l).Noun.count(n[i]))
+		words := wordsOf(l)
+		counts = append(counts, option{Value: words.Path, Text: words.Noun.count(n[i])})
 	}
 	return counts
 }
 
 // newCheckView returns the data of an answer: the verdict, who was found, and what the visitor can do next.
-func newCheckView(p *CheckPage) checkView {
+func newCheckView(c *CheckPage) checkView {
 	total := 0
-	for _, n := range p.Entries {
+	for _, n := range c.Entries {
 		total += n
 	}
 
-	banner := describeVerdict(&p.Verdict)
-	v := checkView{
-		Form: "/", Asked: p.Asked, Looked: p.Looked, Total: formatNumber(total),
-		Verdict: banner, Class: banner.Class, Alone: p.Verdict.Alone, IsServer: areServers(&p.Verdict),
+	v := &c.Verdict
+	view := checkView{
+		searchForm: searchForm{Action: "/", Asked: c.Asked}, verdictView: describeVerdict(v), Looked: c.Looked, Total: formatNumber(total),
+		Alone: v.Alone, Listed: listFindings(v), IsServer: areServers(v), Warning: newWarning(v.Reason, v.Rows), Same: findSame(c),
 	}
-
-	// Show who was found.
-	if len(p.Verdict.Rows) == 1 {
-		v.Single = newEntry(p.Verdict.Rows[0])
+	if len(v.Rows) == 1 {
+		view.Single = newEntry(v.Rows[0])
 	}
-	v.Listed = listFindings(&p.Verdict)
-	v.Same = findSame(p)
 
 	// Ask for an id if the text does not settle who is meant. A report's number or an entry's address may settle it, too.
-	byID := p.Verdict.Reason == verdict.ByID
 	isID := func(f verdict.Finding) bool { return f.Kind == verdict.ID }
-	hasID := byID || slices.ContainsFunc(p.Verdict.Findings, isID)
-	mayBeMistyped := p.Verdict.Reason == verdict.OneDigitOff
-	isTrustedName := p.Verdict.Value == verdict.TrustedName
-	if !hasID || mayBeMistyped || isTrustedName {
-		v.AskID = &askID{IsServer: v.IsServer}
+	hasID := v.Reason == verdict.ByID || slices.ContainsFunc(v.Findings, isID)
+	mayBeMistyped := v.Reason == verdict.OneDigitOff
+	if !hasID || mayBeMistyped || v.Value == verdict.TrustedName {
+		view.AskID = &askID{}
 		// A text that is nobody's is not kept: checked together with the id, the text would hide the answer.
-		if p.Verdict.Value != verdict.Unchecked {
-			v.AskID.Keep = p.Asked
+		if v.Value != verdict.Unchecked {
+			view.AskID.Keep = c.Asked
 		}
 	}
 
-	v.Warning = newWarning(byID, p.Verdict.Rows)
-	isNobodyFound := p.Verdict.Value == verdict.None || p.Verdict.Value == verdict.Unchecked
-	v.Report = isNobodyFound
-
-	// Ranked search refuses a text of more than MaxSearch code points.
-	if isNobodyFound && !hasID && !bounds.Longer(p.Asked, bounds.MaxSearch) {
-		v.Words = p.Asked
+	// If a name is nobody's, offer ranked search, which refuses a text of more than MaxSearch code points.
+	isNobodys := v.Value == verdict.None || v.Value == verdict.Unchecked
+	if isNobodys && !hasID && !bounds.Longer(c.Asked, bounds.MaxSearch) {
+		view.Words = c.Asked
 	}
-	return v
+	return view
 }
 
-// areServers reports whether all accused that were found are servers.
+// areServers reports whether accused were found and all of them are servers.
 func areServers(v *verdict.Verdict) bool {
 	hasServer := false
 	for _, f := range v.Findings {
@@ -171,55 +166,57 @@ func listFindings(v *verdict.Verdict) (all []finding) {
 	for _, f := range found[:min(len(found), maxFindings)] {
 		rows := slices.SortedStableFunc(slices.Values(f.Rows), func(a, b *readmodel.Row) int { return gravityOf(a) - gravityOf(b) })
 		entries := newEntries(rows[:min(len(rows), readmodel.MaxGroup)])
-		one := finding{Text: f.Text, IsID: f.Kind == verdict.ID, Says: describeFinding(&f), Class: grades[gravestOf(f.Rows)].part, Rows: entries}
-		if !one.IsID {
-			one.Text = shownName(f.Text)
+		part := finding{Says: describeFinding(&f), Class: grades[gravestOf(f.Rows)].part, Rows: entries}
+		if f.Kind == verdict.ID {
+			part.ID = f.Text
+		} else {
+			part.Text = shownName(f.Text)
 		}
-		all = append(all, one)
+		all = append(all, part)
 	}
 
 	return all
 }
 
 // findSame returns what the API finds for the same text, so that the page never hides it.
-func findSame(p *CheckPage) *same {
-	if p.API == (readmodel.CheckQuery{}) {
+func findSame(c *CheckPage) *same {
+	if c.API == (readmodel.CheckQuery{}) {
 		return nil
 	}
 
-	v := same{Imitates: newEntries(p.Found.Imitates)}
-	for _, g := range p.Found.Groups {
+	v := same{Imitates: newEntries(c.Found.Imitates)}
+	for _, g := range c.Found.Groups {
 		v.Rows = append(v.Rows, newEntries(g.Rows)...)
-		// A full group may lack matches, which the list has.
+		// A full group may lack matches. The page of the list has them.
 		if len(g.Rows) >= readmodel.MaxGroup {
-			link := listLink(readmodel.ListQuery{List: g.List, ID: p.API.ID, Search: p.API.Search, Limit: bounds.DefaultLimit})
+			link := listLink(readmodel.ListQuery{List: g.List, ID: c.API.ID, Search: c.API.Search, Limit: bounds.DefaultLimit})
 			v.More = append(v.More, option{Value: link, Text: wordsOf(g.List).Title})
 		}
 	}
 
-	for _, g := range p.Found.Similar {
+	for _, g := range c.Found.Similar {
 		v.Similar = append(v.Similar, newEntries(g.Rows)...)
 	}
 	return &v
 }
 
-// warning is what a button copies for a chat: a text, and a link to the current state. A warning has no person's name,
+// warning is the text that a button copies for a chat, with a link to the current state. A warning has no person's name,
 // since a name may be chosen to ping people, or to be a link.
 type warning struct{ Text, Link string }
 
-// newWarning returns the warning about rows. byID says that an id decided, and not a name. newWarning returns nil if nobody
-// is accused. It also returns nil if several rows have one name, since every link to all of them would have the name, too.
-func newWarning(byID bool, rows []*readmodel.Row) *warning {
+// newWarning returns the warning about rows, which were found by their id or by their name: reason says which. It returns nil
+// if nobody is accused. It also returns nil if a name found several rows: a link to all of them would contain the name.
+func newWarning(reason verdict.Reason, rows []*readmodel.Row) *warning {
 	gravest := gravestOf(rows)
 	isAccusation := gravest == confirmed || gravest == unconfirmed
-	needsName := len(rows) > 1 && !byID
+	needsName := len(rows) > 1 && reason == verdict.ByName
 	if !isAccusation || needsName {
 		return nil
 	}
 
 	// The link leads to the page of the only entry. Of several entries, the link checks the id of the first.
 	r := rows[0]
-	w := warning{Text: describeAccused(byID, rows) + ".", Link: EntryPath(r.List(), r.ID())}
+	w := warning{Text: describeListed(reason, rows) + ".", Link: EntryPath(r.List(), r.ID())}
 	if len(rows) > 1 {
 		w.Link = "/?id=" + r.ChatID()
 	}

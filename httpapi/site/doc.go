@@ -3,7 +3,8 @@
 // appends a page to a buffer.
 //
 //   - Data of events is shown as text, except for the HTML of reasons, which readmodel's renderer has made.
-//   - Only its address, its content and the site's Version decide how a page looks, so its entity tag has the last two.
+//   - A page's entity tag consists of its content's tag and the site's Version: apart from them, only the address decides how
+//     the page looks.
 //   - The answer to a name speaks of the name, and the answer to an id speaks of the account. No answer calls a person clean.
 //   - Nothing is loaded from other hosts, nothing is stored in the visitor's browser, and everything works without
 //     JavaScript.

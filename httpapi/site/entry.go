@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/verdict"
 	"example.org/registry/readmodel"
 	"example.org/registry/readmodel/lookalike"
 	markdown "example.org/registry/readmodel/reason"
@@ -15,17 +16,13 @@ import (
 type entry struct {
 	readmodel.PublicEntry
 	grade
+	Name     string // as pages show it; the name in PublicEntry may have invisible characters
 	List     events.List
 	Reported time.Time
-	Hidden   bool // the name has invisible characters
 }
 
 func newEntry(r *readmodel.Row) *entry {
-	public := r.Public()
-	// The shown name may have lost the invisible characters of the published name.
-	hidden := lookalike.Hidden(public.Name)
-	public.Name = shownName(public.Name)
-	return &entry{PublicEntry: public, grade: grades[gravityOf(r)], List: r.List(), Reported: r.Reported(), Hidden: hidden}
+	return &entry{PublicEntry: r.Public(), grade: grades[gravityOf(r)], Name: shownName(r.Name()), List: r.List(), Reported: r.Reported()}
 }
 
 func newEntries(rows []*readmodel.Row) (all []*entry) {
@@ -48,12 +45,12 @@ func shownName(name string) string {
 type grade struct {
 	Class    string // of the style
 	Status   string // in a few words
-	standing string // for the title of a page
+	standing string // in the title of a page
 	Meaning  string // in a sentence
 	onList   string // the list, after "na"
 	fromList string // the list, or the registry, after "z"
 	call     string // the warning that begins an answer; empty for trusted
-	part     string // the style of a part of a text, where a trusted entry is a mere name: only the banner vouches
+	part     string // the style of a finding: a trusted entry looks like a mere name there, since only the banner vouches
 
 	DateLabel   string // of the entry's date
 	NumberLabel string // of the report's number
@@ -122,7 +119,11 @@ func (e *entry) IsAccused() bool { return !e.List.Trusted() }
 // IsServer reports whether the entry is a server.
 func (e *entry) IsServer() bool { return e.List == events.Servers }
 
-// ReasonGist returns what an accused entry is accused of in a line: the first bold words of the reason, else its beginning.
+// IsDisguised reports whether the published name has invisible characters.
+func (e *entry) IsDisguised() bool { return lookalike.Hidden(e.PublicEntry.Name) }
+
+// ReasonGist returns an accusation in one line: the first bold words of the reason, or else its beginning. It returns "" for a
+// trusted person.
 func (e *entry) ReasonGist() string {
 	if !e.IsAccused() {
 		return ""
@@ -153,21 +154,21 @@ type EntryPage struct {
 // entryView is the data of entry.html.
 type entryView struct {
 	*entry
-	Form    string // action of the next search
-	Asked   string // the text in the search field at first: empty
+	searchForm
 	Words   listWords
 	Title   string // as in the verdict of its id
 	Warning *warning
-	Report  bool // whether to offer a report: never, since the person is on a list already
 }
 
 func (c EntryPage) page() page {
 	e := newEntry(c.Row)
-	const byID = true // the page is about an account, and not about everybody of this name
-	warning := newWarning(byID, []*readmodel.Row{c.Row})
-	view := entryView{entry: e, Form: "/", Words: wordsOf(e.List), Title: e.sayListed(e.IsServer()), Warning: warning}
+	rows := []*readmodel.Row{c.Row}
+	view := entryView{
+		entry: e, searchForm: searchForm{Action: "/"}, Words: wordsOf(e.List),
+		Title: describeListed(verdict.ByID, rows), Warning: newWarning(verdict.ByID, rows),
+	}
 	p := page{
-		template: "entry", Title: e.Name + " – " + e.standing, Canonical: e.Path(), AsOf: c.AsOf, NamesPerson: true, HasSearch: true,
+		template: "entry", Title: e.Name + " – " + e.standing, SiteName: neutralName, Canonical: e.Path(), AsOf: c.AsOf,
 		Preview: view.Title, About: "Otwórz i porównaj całe ID: link niczego nie dowodzi.", Data: view,
 	}
 

@@ -8,38 +8,34 @@ import (
 	"example.org/registry/httpapi/internal/bounds"
 )
 
-// Failed is a failed request. Status and Text are the API's.
+// Failed is a failed request.
 type Failed struct {
-	Status int
-	Text   string
+	Status int    // as the API answers
+	Text   string // as the API answers
 	Empty  bool   // the registry has no entries yet
 	Param  string // the parameter that is wrong or missing, or ""
 	Path   string // the path that was asked for
-	Search string // what the visitor typed, if anything
+	Search string // the text that the visitor typed, if any
 	Query  string // the query string, as it was sent
 }
 
 // failureView is the data of error.html.
 type failureView struct {
-	Text  string // what happened, and what to do
-	Again string // the address that was asked for, if asking again can help
-	Form  string // action of the search form; "" for no form
-	Words bool   // the form is for ranked search
-	Asked string // the text in the form
-	Card  bool   // the page has the advice for people who have already paid
+	searchForm        // without an action, the page has no form
+	Status     int    // decides whether the page has the advice for people who have already paid
+	Param      string // q if the form is for ranked search
+	Text       string // explains the failure, and says what to do
+	Again      string // the address that was asked for, if asking again can help
 }
 
 func (f Failed) page() page {
 	title, text := f.describe()
-	isNoPage := f.Status == http.StatusNotFound || f.Status == http.StatusMethodNotAllowed
-	v := failureView{Text: text, Card: !isNoPage}
+	v := failureView{Status: f.Status, Param: f.Param, Text: text}
 
 	// Show the typed text in a form: a refused text can be corrected there, and a check sent again.
-	isRefused := f.hasRefusedText()
 	isCheckToRepeat := f.canRetry() && f.Path == "/" && f.Search != ""
-	if isRefused || isCheckToRepeat {
-		v.Form = f.Path
-		v.Words = isRefused && f.Param == "q"
+	if f.hasRefusedText() || isCheckToRepeat {
+		v.Action = f.Path
 		v.Asked = strings.ToValidUTF8(strings.ReplaceAll(f.Search, "\x00", ""), "")
 	}
 
@@ -50,7 +46,7 @@ func (f Failed) page() page {
 			v.Again += "?" + f.Query
 		}
 	}
-	return page{template: "error", Title: title, HasSearch: v.Form != "", Data: v}
+	return page{template: "error", Title: title, Data: v}
 }
 
 // canRetry reports whether the same request may succeed later: there were too many requests, or the server has failed.
@@ -76,7 +72,6 @@ func (f Failed) describe() (title, text string) {
 		if f.Path == "/wpis" || strings.HasPrefix(f.Path, "/wpis/") {
 			return "Nie ma takiego wpisu", "Tego wpisu nie ma w rejestrze: mógł zostać usunięty. To nie jest zarzut wobec nikogo."
 		}
-
 		return "Nie ma takiej strony", "Pod tym adresem nic nie ma. Sprawdź, czy jest pełny."
 	case http.StatusMethodNotAllowed:
 		return "Tej strony nie można otworzyć w ten sposób", "Strony rejestru można tylko czytać."
@@ -86,7 +81,6 @@ func (f Failed) describe() (title, text string) {
 		if f.Empty {
 			return "Rejestr jest pusty", "Nie ma w nim jeszcze żadnego wpisu, więc niczego nie da się sprawdzić. To nie znaczy, że można zaufać."
 		}
-
 		return strings.TrimSuffix(f.Text, "."), "Nie możemy teraz odpowiedzieć." + unknown
 	}
 

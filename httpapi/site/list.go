@@ -25,9 +25,8 @@ type listView struct {
 	Status  string // retained by the form; empty for the default
 	Sort    []option
 	Proofs  []option
-	Limit   int  // 0 for the default
-	Open    bool // the filters are open
-	Any     bool // a filter or search is active
+	Limit   int    // retained by the form; 0 for the default
+	Whole   string // link to the whole list; empty if no search and no filter is active
 	Count   string
 	Entries []*entry
 	paging
@@ -42,13 +41,13 @@ func (c ListPage) page() page {
 		Query:     q,
 		Sort:      newOptions(bounds.Sorts(), int(q.Sort), "Najnowsze", "Najstarsze", "Najczęściej oglądane", "Najrzadziej oglądane", "Od A do Ż", "Od Ż do A"),
 		Proofs:    newOptions(bounds.Proofs(), int(q.Proofs), "Wszystkie", "Z dowodami", "Z dowodami niepublicznymi"),
-		Open:      q.Sort != readmodel.Newest || q.Proofs != readmodel.ProofsAll,
-		Any:       q.Search != "" || q.ID != "" || q.Status != readmodel.StatusAll || q.Proofs != readmodel.ProofsAll,
 		Count:     entryForms.count(c.Found.Total),
 		Entries:   entries,
 	}
 
-	// The list of trusted persons has verified entries only.
+	if q.Search != "" || q.ID != "" || q.Status != readmodel.StatusAll || q.Proofs != readmodel.ProofsAll {
+		v.Whole = v.Path
+	}
 	if !q.List.Trusted() {
 		v.Tabs = statusTabs(q, c.Found.Totals)
 		if q.Status != readmodel.StatusAll {
@@ -72,14 +71,18 @@ func (c ListPage) page() page {
 		last := min(c.Found.Total-1, bounds.MaxSkip)
 		v.Last = link(last / q.Limit * q.Limit)
 	}
-	return page{template: "list", Title: v.Title, Path: v.Path, About: v.About, AsOf: c.AsOf, NamesPerson: q.List.Trusted(), Data: v}
+	p := page{template: "list", Title: v.Title, Path: v.Path, About: v.About, AsOf: c.AsOf, Data: v}
+	if q.List.Trusted() {
+		p.SiteName = neutralName
+	}
+	return p
 }
 
 // paging says which results a page shows, and links to the pages before and after.
 type paging struct {
-	Range        string // the places of the shown results among all
+	Range        string // the positions of the shown results; empty if all results are shown, or none
 	Newer, Older string // links, if any
-	TooFar       bool   // more results follow, and no link reaches them
+	Unreachable  int    // how many results follow that no link reaches
 }
 
 // newPaging returns the paging of a page. The page leaves out the first skip of total results and shows the next ones, whose
@@ -95,11 +98,15 @@ func newPaging(skip, limit, shown, total, maxSkip int, link func(skip int) strin
 		p.Newer = link(max(0, min(skip, total)-limit))
 	}
 
+	if shown == 0 || next >= total {
+		return p
+	}
+
 	// The API refuses a skip above maxSkip, so no link has one.
-	hasMore := next < total && shown > 0
-	p.TooFar = hasMore && next > maxSkip
-	if hasMore && !p.TooFar {
+	if next <= maxSkip {
 		p.Older = link(next)
+	} else {
+		p.Unreachable = total - next
 	}
 	return p
 }

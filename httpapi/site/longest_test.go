@@ -38,8 +38,8 @@ func TestLongestLists(t *testing.T) {
 func TestPagingEnds(t *testing.T) {
 	for skip, want := range map[int]string{19970: "20000", 19971: "", 20000: ""} {
 		p := newPaging(skip, 30, 30, 30000, bounds.MaxSkip, strconv.Itoa)
-		if p.Older != want || p.TooFar != (want == "") {
-			t.Errorf("skip %d: next %q, too far %v", skip, p.Older, p.TooFar)
+		if p.Older != want || (p.Unreachable > 0) != (want == "") {
+			t.Errorf("skip %d: next %q, too far %v", skip, p.Older, p.Unreachable > 0)
 		}
 	}
 }

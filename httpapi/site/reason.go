@@ -10,7 +10,7 @@ import (
 const (
 	maxExcerpt = 280   // code points
 	maxGist    = 60    // code points
-	maxRead    = 6_400 // bytes of HTML: more than an excerpt of plain words takes, and little enough to read sixty reasons a page
+	maxRead    = 6_400 // bytes of HTML: more than an excerpt of plain words takes, and few enough to read sixty reasons for a page
 )
 
 // makeExcerpt returns the beginning of a reason as text on one line.
@@ -30,7 +30,8 @@ func makeGist(reason string) string {
 	return strings.TrimRight(shorten(makeExcerpt(text), maxGist), ".:")
 }
 
-// cutHTML returns the part of a reason's HTML from which excerpts are made. markdown.Text drops a last tag that is incomplete.
+// cutHTML returns the beginning of a reason's HTML, from which excerpts are made. The cut may be inside a character, which
+// ToValidUTF8 drops, or inside a tag, which markdown.Text drops.
 func cutHTML(reason string) string {
 	return strings.ToValidUTF8(reason[:min(len(reason), maxRead)], "")
 }
@@ -42,7 +43,7 @@ func shorten(text string, limit int) string {
 		return text
 	}
 
-	// The beginning ends with a whole word, unless that would take half of it.
+	// End with a whole word if that leaves more than half of the beginning.
 	text = string(runes[:limit])
 	if space := strings.LastIndexByte(text, ' '); space > len(text)/2 {
 		text = text[:space]

@@ -49,7 +49,7 @@ func (c SearchPage) page() page {
 	q := c.Query
 	v := searchView{Query: q, List: string(q.List)}
 	if q.Words == "" {
-		return page{template: "search", Title: "Szukaj po słowach", Path: searchPath, AsOf: c.AsOf, HasSearch: true, Data: v}
+		return page{template: "search", Title: "Szukaj po słowach", Path: searchPath, AsOf: c.AsOf, Data: v}
 	}
 
 	v.Count = entryForms.count(c.Found.Total)
@@ -76,10 +76,10 @@ func (c SearchPage) page() page {
 	if isBeyondLast {
 		v.First = link(0)
 	}
-	return page{template: "search", Title: "Szukane słowa: " + q.Words, Path: searchPath, AsOf: c.AsOf, NamesPerson: true, HasSearch: true, Data: v}
+	return page{template: "search", Title: "Szukane słowa: " + q.Words, SiteName: neutralName, Path: searchPath, AsOf: c.AsOf, Data: v}
 }
 
-// listTabs returns a tab for all lists, and one for each list. A tab leads to the first page of its entries.
+// listTabs returns a tab for all lists together, and a tab for each list. Each tab leads to the first page of its entries.
 func listTabs(q readmodel.RankedQuery, counts [events.NumLists]int) []tab {
 	newTab := func(l events.List, text string, count int) tab {
 		other := q
@@ -109,15 +109,15 @@ func newHit(h readmodel.RankedHit) hit {
 		Said:  markWords(reason, h.Matches, readmodel.InReason, maxExcerpt),
 	}
 
-	// If the page leaves characters of the name out, the positions of the matches do not fit.
+	// The matches have positions in the published name. If the shown name differs from it, the positions are wrong.
 	if e.Name != name {
 		found.Named = []span{{Text: e.Name}}
 	}
 	return found
 }
 
-// markWords cuts a text into spans, and marks the matches in the field. Of a text of more than limit code points
-// it takes only the part around the first match.
+// markWords cuts a text into spans, and marks the matches in the field. If the text has more than limit code points, markWords
+// takes only the part around the first match.
 func markWords(text string, matches []readmodel.Match, field readmodel.MatchField, limit int) (all []span) {
 	runes := []rune(text)
 	isElsewhere := func(m readmodel.Match) bool { return m.Field != field || m.End > len(runes) }
@@ -133,34 +133,32 @@ func markWords(text string, matches []readmodel.Match, field readmodel.MatchFiel
 		all = append(all, span{Text: "… "})
 	}
 
-	// Each match in the part becomes a span, and so does the text between two matches.
-	next := begin
-	add := func(to int, isMarked bool) {
-		if to > next {
-			all = append(all, span{Text: string(runes[next:to]), Marked: isMarked})
-			next = to
-		}
-	}
-
+	// Each match in the part becomes a span, and so does the text before it.
+	done := begin
 	for _, m := range matches {
-		if m.Start >= next && m.End <= end {
-			add(m.Start, false)
-			add(m.End, true)
+		if m.Start >= done && m.End <= end {
+			all = append(all, span{Text: string(runes[done:m.Start])}, span{Text: string(runes[m.Start:m.End]), Marked: true})
+			done = m.End
 		}
 	}
 
-	add(end, false)
+	all = append(all, span{Text: string(runes[done:end])})
 	if end < len(runes) {
 		all = append(all, span{Text: " …"})
 	}
-	return all
+	return slices.DeleteFunc(all, func(s span) bool { return s.Text == "" })
 }
 
-// partBegin returns where a part of limit code points begins that shows the first match: at most a quarter of the part comes
-// before the match, unless the text ends sooner. The part begins with a whole word if one begins before the match.
+// partBegin returns where to begin a part of limit code points, so that a quarter of the part comes before the match. A match
+// near the end of the text gets more before it, since the part ends with the text. The part begins with a whole word if a word
+// begins before the match.
 func partBegin(runes []rune, match, limit int) int {
-	begin := max(0, min(match-limit/4, len(runes)-limit))
-	for i := begin; i > 0 && i < match; i++ {
+	begin := min(match-limit/4, len(runes)-limit)
+	if begin <= 0 {
+		return 0
+	}
+
+	for i := begin; i < match; i++ {
 		if unicode.IsSpace(runes[i-1]) {
 			return i
 		}

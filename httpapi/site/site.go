@@ -2,6 +2,7 @@ package site
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -15,7 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"example.org/registry/events"
 	"example.org/registry/httpapi/internal/bounds"
 	markdown "example.org/registry/readmodel/reason"
 )
@@ -35,7 +35,7 @@ func Favicon() []byte { return favicon }
 // Config configures a Site: what pages say about their service.
 type Config struct {
 	BaseURL    string     // the public address of the service, without a trailing slash; if empty, pages use paths
-	Build      string     // identifies the program, since pages of another one may look different
+	Build      string     // identifies the program, since another program may make other pages
 	AppealsURL string     // where an accused person appeals, as for ParseAppeals; if empty, pages name no address
 	ReportURL  string     // where people report a fraud, as for CheckReports; if empty, pages name no address
 	Proofs     bool       // /proofs/{id} exists
@@ -64,9 +64,9 @@ type Site struct {
 	version string
 }
 
-// New reads the templates and assets. The addresses of the configuration have been checked. New panics if the build is broken.
+// New reads the templates and assets. The caller has checked the addresses in cfg. New panics if the build is broken.
 func New(cfg Config) *Site {
-	// Build identifies the program, so another program has another version, too.
+	// The version is a hash of the configuration. Build is a part of it, so another program has another version.
 	sum := sha256.Sum256(fmt.Appendf(nil, "%+v", cfg))
 	s := &Site{
 		cfg:     cfg,
@@ -118,7 +118,6 @@ func (s *Site) templateFuncs() template.FuncMap {
 		"iso":       func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"isoMillis": func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") },
 		"groups":    inFours,
-		"listPath":  func(i int) string { return wordsOf(events.Lists()[i]).Path },
 		"maxSearch": func() int { return bounds.MaxSearch },
 	}
 }
@@ -129,33 +128,38 @@ type Content interface{ page() page }
 
 // page is one page in its frame. template, Title and Data are required.
 type page struct {
-	template    string    // the file without .html
-	Title       string    // of the document, before the name of the site
-	Path        string    // the page's place in the navigation, such as "/scammers"; may be empty
-	About       string    // for search engines and previews; without it, these choose their own
-	Canonical   string    // the path of the page, if several lead to it
-	Preview     string    // the title in previews, if not Title; chats keep previews, so it has no person's name
-	NamesPerson bool      // the page is about a person, whom the site's name must not accuse
-	HasSearch   bool      // the page has a search field, #q
-	AsOf        time.Time // when stale data was last known to be complete; zero for current data
-	Data        any       // of the page's own template
+	template  string    // the file without .html
+	Title     string    // of the document, before the name of the site
+	SiteName  string    // the name of the site in the title, if not fullName
+	Path      string    // the page's place in the navigation, such as "/scammers"; may be empty
+	About     string    // for search engines and previews; without it, these choose their own
+	Canonical string    // the path of the page, if several lead to it
+	Preview   string    // the title in previews, if not Title; chats keep previews, so it has no person's name
+	AsOf      time.Time // when stale data was last known to be complete; zero for current data
+	Data      any       // of the page's own template
 }
+
+// The names of the site in titles. On a page about a person, the full name would accuse the person.
+const (
+	fullName    = "Rejestr oszustów"
+	neutralName = "Rejestr"
+)
 
 // Append appends the page of a content to dst.
 func (s *Site) Append(dst []byte, c Content) ([]byte, error) {
 	p := c.page()
-	// A name in the title could reverse our own words, which tabs and previews show in the same line.
+
+	// A person's name in the title may have characters that reverse our own words on the same line. Plain drops them.
 	p.Title = markdown.Plain(p.Title)
-	if p.Preview == "" {
-		p.Preview = p.Title
-	}
+	p.Preview = cmp.Or(p.Preview, p.Title)
+	p.SiteName = cmp.Or(p.SiteName, fullName)
 
 	out := bytes.NewBuffer(dst)
 	if err := s.pages[p.template].ExecuteTemplate(out, "frame", p); err != nil {
 		return dst, fmt.Errorf("site: page %q: %w", p.template, err)
 	}
 
-	// What dst had before is not a part of the page, and stays.
+	// The bytes that dst had before are not a part of the page.
 	blankControls(out.Bytes()[len(dst):])
 	return out.Bytes(), nil
 }
@@ -164,8 +168,9 @@ func (s *Site) Append(dst []byte, c Content) ([]byte, error) {
 // ignore them, but a terminal obeys them.
 func blankControls(page []byte) {
 	for i, b := range page {
+		isControl := b < ' ' || b == 0x7f
 		isLayout := b == '\n' || b == '\t'
-		if b < ' ' && !isLayout || b == 0x7f {
+		if isControl && !isLayout {
 			page[i] = ' '
 		}
 
@@ -177,8 +182,8 @@ func blankControls(page []byte) {
 	}
 }
 
-// Version changes whenever a page may look different although its content is the same. Every page's entity tag contains
-// it.
+// Version changes whenever a page may look different although its content is the same. Every page's entity tag contains the
+// version.
 func (s *Site) Version() string { return s.version }
 
 // Asset is a file that pages refer to. Its path contains a hash of its body, so it never changes.

@@ -34,8 +34,8 @@ func CheckText(markdown string) error {
 
 const byteOrderMark = "\ufeff"
 
-// renderText returns the HTML of an operator's Markdown or, if the operator gave none, of the site's own text. goldmark
-// omits HTML and the addresses of scripts. headings lowers the text's headings, so that they come under a heading of the page.
+// renderText returns the HTML of an operator's Markdown or, if the operator gave none, of the site's own text. goldmark omits
+// raw HTML and javascript: addresses. headings lowers the text's headings, so that they come under a heading of the page.
 func renderText(markdown, own string, headings *strings.Replacer) template.HTML {
 	if markdown == "" {
 		markdown = own

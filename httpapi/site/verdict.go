@@ -13,7 +13,7 @@ import (
 // verdictView is the verdict in words. Chats show the title, too, so the title has no person's name.
 type verdictView struct {
 	Value verdict.Value
-	Class string // of its look: scam, risk, legit, name or none
+	Class string // of the style: scam, risk, legit, name or none
 	Title string
 	Whose string // the name of the trusted person whose id was typed, shown after Title
 	Text  string
@@ -28,7 +28,7 @@ func describeVerdict(v *verdict.Verdict) verdictView {
 		if v.Reason == verdict.ByName {
 			text += " Porównaj ID: tę samą nazwę może mieć ktoś inny."
 		}
-		return verdictView{Value: v.Value, Class: g.Class, Title: describeAccused(v.Reason == verdict.ByID, v.Rows), Text: text}
+		return verdictView{Value: v.Value, Class: g.Class, Title: describeListed(v.Reason, v.Rows), Text: text}
 	case verdict.Trusted:
 		return verdictView{Value: v.Value, Class: "legit", Title: "To ID osoby zaufanej", Whose: namesOf(v.Rows), Text: grades[trusted].Meaning}
 	case verdict.TrustedName:
@@ -41,7 +41,7 @@ func describeVerdict(v *verdict.Verdict) verdictView {
 		return verdictView{Value: v.Value, Class: "none", Title: "Nie ma na żadnej liście", Text: "Nie mamy wpisu o tym ID. To nie znaczy, że można zaufać."}
 	}
 
-	// What remains is verdict.Unchecked, for either of two reasons.
+	// The remaining value is verdict.Unchecked, which has two reasons.
 	if v.Reason == verdict.OneDigitOff {
 		return verdictView{Value: v.Value, Class: "none", Title: "Czy na pewno to ID?",
 			Text: "Tego ID nie ma na żadnej liście, ale jest prawie takie samo jak jedno z rejestru: różni się jedną cyfrą. Skopiuj ID jeszcze raz z profilu."}
@@ -51,19 +51,22 @@ func describeVerdict(v *verdict.Verdict) verdictView {
 			"Telefonów, numerów kart i kont, adresów stron i zaproszeń rejestr nie sprawdza."}
 }
 
-// describeAccused says that the accused of rows are on a list. byID says that an id decided, and not a name. Chats show the
-// sentence, too, so it has no person's name.
-func describeAccused(byID bool, rows []*readmodel.Row) string {
+// describeListed says which list the entries of rows are on. They were found by their id or by their name: reason says which.
+// Chats show the sentence, so it has no person's name.
+func describeListed(reason verdict.Reason, rows []*readmodel.Row) string {
 	g := grades[gravestOf(rows)]
 	hasOtherID := func(r *readmodel.Row) bool { return r.ChatID() != rows[0].ChatID() }
 	isPerson := func(r *readmodel.Row) bool { return r.List() != events.Servers }
 	onlyServers := !slices.ContainsFunc(rows, isPerson)
 
-	if byID && slices.ContainsFunc(rows, hasOtherID) {
-		return g.call + "W tym tekście są ID z rejestru, także z " + g.fromList
-	}
-	if byID {
-		return g.sayListed(onlyServers)
+	if reason == verdict.ByID {
+		if slices.ContainsFunc(rows, hasOtherID) {
+			return g.call + "W tym tekście są ID z rejestru, także z " + g.fromList
+		}
+		if onlyServers {
+			return g.call + "Ten serwer jest na " + g.onList
+		}
+		return g.call + "To konto jest na " + g.onList
 	}
 
 	if len(rows) > 1 {
@@ -73,14 +76,6 @@ func describeAccused(byID bool, rows []*readmodel.Row) string {
 		return g.call + "Na " + g.onList + " jest serwer o tej nazwie"
 	}
 	return g.call + "Na " + g.onList + " jest konto o tej nazwie"
-}
-
-// sayListed says that the account or server of an id is on a list.
-func (g grade) sayListed(isServer bool) string {
-	if isServer {
-		return g.call + "Ten serwer jest na " + g.onList
-	}
-	return g.call + "To konto jest na " + g.onList
 }
 
 // namesOf returns the names of entries, each once.
@@ -119,11 +114,11 @@ func describeCaution(v *verdict.Verdict) (title, text string) {
 		return title, "To nie jest zapisane dokładnie tak samo. Porównaj nazwy litera po literze, a najlepiej porównaj ID."
 	}
 
-	// What remains is verdict.InText.
+	// The remaining reason is verdict.InText.
 	return "Ostrożnie! Coś w tym tekście jest z " + from, "Niżej widać co. Tę samą nazwę może mieć ktoś inny: sprawdź samo ID osoby, z którą rozmawiasz."
 }
 
-// describeFinding says what the registry has about one part of the text, whatever the other parts are.
+// describeFinding says which list has one part of the text. The other parts do not matter.
 func describeFinding(f *verdict.Finding) string {
 	gravest := gravestOf(f.Rows)
 	if gravest == ungraded {
