@@ -17,23 +17,23 @@ import (
 
 // The bounds on requests to the platform.
 const (
-	maxAtOnce = 32 // pictures that are fetched at a time
-	perSecond = 20 // pictures whose fetching begins in a second
+	maxAtOnce = 32 // fetches of a picture at a time
+	perSecond = 20 // fetches that begin in a second
 )
 
-// The bounds of the cache. The absence of a picture is kept for less time than a picture, since a user may soon set a first one.
+// The bounds of the cache. A missing picture is cached for less time than a picture, since the user may soon set a first one.
 const (
 	cacheBytes    = 32 << 20
 	pictureKept   = time.Hour
 	noPictureKept = 10 * time.Minute
 	failureKept   = time.Minute
-	entryOverhead = 256 // bytes of an entry besides its picture, roughly
+	entryOverhead = 256 // bytes of an entry without its texts and its picture, roughly
 )
 
 // The bounds of the pause in calls to the platform after a failure.
 const (
 	minPause    = time.Second
-	maxPause    = time.Hour   // whatever the platform asks for
+	maxPause    = time.Hour   // even if the platform asks for more
 	deniedPause = time.Minute // if the platform does not accept the token
 )
 
@@ -81,7 +81,7 @@ func isPrivateHost(host string) bool {
 
 // avatars finds pictures: in its cache, or on the platform, at most 32 at once and 20 a second.
 type avatars struct {
-	ctx      context.Context // of the calls
+	ctx      context.Context // of the calls; ends when the server stops
 	platform *platform       // nil if there is none
 	cache    *otter.Cache[avatarKey, cachedAvatar]
 	running  singleflight.Group
@@ -94,16 +94,18 @@ type avatars struct {
 	pausedUntil time.Time // no call begins before
 }
 
-// avatarKey names a cached value: a user's picture of a size or, with size 0, the picture's name.
+// avatarKey is the key of a cached result: a user's picture in a size, or the name of the picture (nameKey).
 type avatarKey struct {
 	user string
 	size int
 }
 
-// cachedAvatar is the result of a request. The zero value is a failure.
+func nameKey(user string) avatarKey { return avatarKey{user: user, size: 0} }
+
+// cachedAvatar is the result of a call: the name of a picture, or the picture. The zero value is a failure.
 type cachedAvatar struct {
 	result avatarResult
-	name   string // of the picture
+	name   string
 	media  string
 	bytes  []byte // shared, must not be modified
 }
@@ -154,15 +156,15 @@ func newAvatarCache(bytes uint64) *otter.Cache[avatarKey, cachedAvatar] {
 	})
 }
 
-// cacheClock implements otter.Clock by the monotonic clock and without a goroutine: an expired entry is not found, and is
-// evicted when room is needed.
+// cacheClock implements otter.Clock by the monotonic clock. It never ticks, so no goroutine evicts expired entries: the cache
+// does not return them, and evicts them when it needs room.
 type cacheClock struct{ start time.Time }
 
 func (c cacheClock) NowNano() int64                    { return int64(time.Since(c.start)) }
 func (cacheClock) Tick(time.Duration) <-chan time.Time { return nil }
 
-// findPicture returns a user's picture: at once if the picture is cached or cannot exist, else within callTimeout. Requests for
-// the same picture in the meantime share the calls.
+// findPicture returns a user's picture: at once if the picture is cached or cannot exist, else within callTimeout. Concurrent
+// requests for the same picture share the calls.
 func (a *avatars) findPicture(user string, size int) cachedAvatar {
 	if a.platform == nil || !isIssued(user) {
 		return cachedAvatar{result: avatarNone}
@@ -187,20 +189,20 @@ func (a *avatars) findCached(key avatarKey) (cachedAvatar, bool) {
 		return c, true
 	}
 
-	// If the name was not found, no size of the picture can be found, so the result for the name is the result for every size.
-	name, ok := a.cache.GetIfPresent(avatarKey{user: key.user, size: 0})
-	return name, ok && name.result != avatarFound
+	// Without the name, no size of the picture can be fetched. So if there is no name, that is the result for every size.
+	c, ok := a.cache.GetIfPresent(nameKey(key.user))
+	return c, ok && c.result != avatarFound
 }
 
 // fetchInTurn asks the platform for a picture. It returns a failure at once if calls pause, or if too many pictures are being
 // fetched already.
 func (a *avatars) fetchInTurn(key avatarKey) cachedAvatar {
-	// Another request may have cached the picture just before.
+	// Another request may have cached the picture since findPicture looked.
 	if c, ok := a.findCached(key); ok {
 		return c
 	}
 
-	// At most maxAtOnce pictures are fetched at a time. Any further request fails at once.
+	// Take a slot. If all maxAtOnce slots are taken, fail at once.
 	select {
 	case a.slots <- struct{}{}:
 		defer func() { <-a.slots }()
@@ -208,7 +210,8 @@ func (a *avatars) fetchInTurn(key avatarKey) cachedAvatar {
 		return cachedAvatar{result: avatarFailed}
 	}
 
-	// At most perSecond pictures are begun in a second. Wait fails at once if the turn would come after the deadline of ctx.
+	// Wait for a turn, since at most perSecond fetches begin in a second. If the turn would come after the deadline of ctx, Wait
+	// fails at once. During the wait, another fetch may have failed and caused a pause.
 	ctx, cancel := context.WithTimeout(a.ctx, callTimeout)
 	defer cancel()
 	if err := a.limiter.Wait(ctx); err != nil {
@@ -219,6 +222,7 @@ func (a *avatars) fetchInTurn(key avatarKey) cachedAvatar {
 	}
 
 	c, err := a.fetch(ctx, key)
+
 	// If this server is stopping, the failure is not the platform's.
 	isStopping := a.ctx.Err() != nil
 	if isStopping {
@@ -234,12 +238,12 @@ func (a *avatars) fetchInTurn(key avatarKey) cachedAvatar {
 // fetch asks for the picture's name, unless the name is cached, and then for the picture. fetch returns an error if the
 // platform failed. A missing picture is no failure.
 func (a *avatars) fetch(ctx context.Context, key avatarKey) (cachedAvatar, error) {
-	name, err := a.fetchName(ctx, key.user)
-	if err != nil || name.result != avatarFound {
-		return name, err
+	named, err := a.fetchName(ctx, key.user)
+	if err != nil || named.result != avatarFound {
+		return named, err
 	}
 
-	media, picture, err := a.platform.fetchPicture(ctx, key.user, name.name, key.size)
+	media, picture, err := a.platform.fetchPicture(ctx, key.user, named.name, key.size)
 	c := cachedAvatar{result: resultOf(err), media: media, bytes: picture}
 	a.keep(key, c, err)
 	if c.result == avatarNone {
@@ -248,11 +252,11 @@ func (a *avatars) fetch(ctx context.Context, key avatarKey) (cachedAvatar, error
 	return c, err
 }
 
-// fetchName returns the name of a user's picture. Requests for several sizes of the picture share one call. The key of
-// the call is the user alone: the keys of findPicture have a size, too.
+// fetchName returns the name of a user's picture. Concurrent requests for several sizes of the picture share one call. Its key in
+// running is the user alone, so it differs from the keys of findPicture, which have a size, too.
 func (a *avatars) fetchName(ctx context.Context, user string) (cachedAvatar, error) {
 	found, err, _ := a.running.Do(user, func() (any, error) {
-		key := avatarKey{user: user, size: 0}
+		key := nameKey(user)
 		if c, ok := a.cache.GetIfPresent(key); ok {
 			return c, nil
 		}
@@ -279,7 +283,7 @@ func resultOf(err error) avatarResult {
 	return avatarFailed
 }
 
-// keep caches a result, unless the platform asks to be left alone: such an answer says nothing about the user.
+// keep caches a result, unless the platform asks for a pause: that answer says nothing about the user.
 func (a *avatars) keep(key avatarKey, c cachedAvatar, err error) {
 	failure, ok := errors.AsType[*callError](err)
 	asksForPause := ok && failure.pause != 0
@@ -288,8 +292,8 @@ func (a *avatars) keep(key avatarKey, c cachedAvatar, err error) {
 	}
 }
 
-// pauseAfter returns for how long the platform is left alone after a failure. An unusable answer may be about one user alone,
-// so it is no reason for a pause unless the platform asks for one.
+// pauseAfter returns for how long calls pause after a failure. An unusable answer may concern one user alone, so it causes a
+// pause only if the platform asks for one.
 func pauseAfter(err error) time.Duration {
 	failure, ok := errors.AsType[*callError](err)
 	if !ok {

@@ -40,9 +40,8 @@ type client struct {
 	metrics   *metrics
 }
 
-// newClient returns a client that goes directly to a server, whatever proxies the environment names. The client bounds the
-// headers of an answer. It does not decompress, since a small answer could become large. It follows no redirect, since the other
-// server would choose the target.
+// newClient returns a client that ignores the proxies of the environment. The client bounds the headers of an answer. It does not
+// decompress, since a small answer could become large. It follows no redirect, since the other server would choose the target.
 func newClient(cfg Config) *client {
 	transport := cfg.transport
 	if transport == nil {
@@ -67,9 +66,10 @@ func newClient(cfg Config) *client {
 	}
 }
 
-// probe returns nil if the server answers with a status below 500. It reads no body.
+// probe returns nil if the server answers with a status below 500. It reads no body. The connection is closed afterwards, so that
+// every probe tests connecting, too.
 func (c *client) probe(ctx context.Context, address string) error {
-	resp, err := c.do(ctx, address, nil)
+	resp, err := c.do(ctx, address, http.Header{"Connection": {"close"}})
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (c *client) get(ctx context.Context, upstream, address string, header http.
 		return nil, statusError(resp)
 	}
 
-	// A transport that does not ask for an encoding does not decode one, either.
+	// The transport does not decompress, so a compressed body is of no use.
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 		return nil, &callError{outcome: outcomeUnusable, text: "a content encoding that was not asked for"}
 	}
@@ -114,19 +114,14 @@ func (c *client) get(ctx context.Context, upstream, address string, header http.
 	return bytes.Clone(body), nil
 }
 
-// do sends a request. A request without header is a probe. A probe keeps no connection for the next one, so every probe
-// tests connecting, too.
+// do sends a request with a header, to which it adds the User-Agent.
 func (c *client) do(ctx context.Context, address string, header http.Header) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, &callError{outcome: outcomeFailed, text: "not an address"}
 	}
-	isProbe := header == nil
-	if !isProbe {
-		req.Header = header
-	}
+	req.Header = header
 	req.Header.Set("User-Agent", c.userAgent)
-	req.Close = isProbe // so that the connection is not kept
 
 	resp, err := c.http.Do(req)
 	if err != nil {
@@ -148,13 +143,12 @@ const (
 	outcomeFailed   outcome = "failed" // no connection, no name, no TLS, no HTTP
 )
 
-// callError is the reason why a call failed. Its text goes to logs, so it contains neither a path nor words of the other
-// server.
+// callError is the reason why a call failed. Its text goes to logs, so the text has no path and no words of the other server.
 type callError struct {
 	outcome outcome
 	text    string
 	status  int           // of the answer; 0 for none
-	pause   time.Duration // for how long the server asks to be left alone; 0 if it does not
+	pause   time.Duration // the pause in calls that the server asks for; 0 for none
 }
 
 func (e *callError) Error() string { return e.text }
@@ -184,7 +178,7 @@ func statusError(resp *http.Response) *callError {
 	return e
 }
 
-// retryAfter reads the seconds of Retry-After. It returns 0 if the header is not usable.
+// retryAfter returns the seconds of Retry-After, or 0 if the header is missing or has another form.
 func retryAfter(h http.Header) time.Duration {
 	d, err := time.ParseDuration(strings.TrimSpace(h.Get("Retry-After")) + "s")
 	if err != nil {
@@ -237,8 +231,8 @@ const (
 	upstreamChatCDN  = "chat_cdn"
 )
 
-// newMetrics returns the metrics and registers them with reg, unless reg is nil. Every series exists from the start: a rate over a
-// series that appears with the first error would miss this error.
+// newMetrics returns the metrics and registers them with reg, unless reg is nil. Every series exists from the start. If a series
+// began with the first error, a rate over the series would miss this error.
 func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -60,26 +60,27 @@ func drawIdenticon(id string, size int) *image.Paletted {
 	return img
 }
 
-// identiconCell returns the side of a cell in pixels: an even number, so that the field is in the middle.
+// identiconCell returns the side of a cell in pixels: a sixth of the size, rounded down to an even number. Then both margins are
+// equal, since every size is even, too.
 func identiconCell(size int) int { return size / (identiconCells + 1) &^ 1 }
 
-// identiconField takes 15 bits of sum for the left half and the middle column. It skips bits that would make a nearly empty or
-// nearly full field, because those look alike.
+// identiconField fills the left half and the middle column by 15 bits of sum, three bits a row, and mirrors them. It takes the
+// first 15 bits, at any byte of sum but the first, that fill 6 to 10 cells: nearly empty and nearly full fields look alike.
 func identiconField(sum [sha256.Size]byte) (filled [identiconCells][identiconCells]bool) {
-	// If all bits of sum are skipped, which happens once in a few billion ids, the field is this one.
-	chosen := uint16(0b010_111_101_111_010)
+	// Once in a few billion ids, no bits of sum fill 6 to 10 cells. The field is then this one.
+	half := uint16(0b010_111_101_111_010)
 	for i := 1; i+1 < len(sum); i++ {
-		half := binary.BigEndian.Uint16(sum[i:]) >> 1
-		if n := bits.OnesCount16(half); n >= 6 && n <= 10 {
-			chosen = half
+		candidate := binary.BigEndian.Uint16(sum[i:]) >> 1
+		if n := bits.OnesCount16(candidate); n >= 6 && n <= 10 {
+			half = candidate
 			break
 		}
 	}
 
-	for i := range 15 {
-		row := &filled[i/3]
-		column := i % 3
-		row[column] = chosen>>i&1 == 1
+	for bit := range 15 {
+		row := &filled[bit/3]
+		column := bit % 3
+		row[column] = half>>bit&1 == 1
 		row[identiconCells-1-column] = row[column]
 	}
 	return filled

@@ -32,8 +32,8 @@ func (p *platform) findName(ctx context.Context, user string) (string, error) {
 	}
 	body, err := p.client.get(ctx, upstreamChatAPI, p.api+"/users/"+url.PathEscape(user), header, maxProfile)
 
-	// Status 404 is an answer: there is no such user, so there is no picture. After 401 and 403, calls pause, since
-	// platforms block callers that keep trying with a wrong token. failure points to err's value, so err changes, too.
+	// Status 404 is an answer: there is no such user, so there is no picture. After 401 and 403, calls pause, since platforms
+	// block callers that keep trying with a wrong token.
 	if failure, ok := errors.AsType[*callError](err); ok {
 		switch failure.status {
 		case http.StatusNotFound:
@@ -41,6 +41,7 @@ func (p *platform) findName(ctx context.Context, user string) (string, error) {
 		case http.StatusUnauthorized, http.StatusForbidden:
 			failure.text += ", so the token may be missing or wrong"
 			failure.pause = deniedPause
+			return "", failure
 		}
 	}
 	if err != nil {

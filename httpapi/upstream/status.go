@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// statusKept is for how long the outcome of a round of probes is shown.
+// statusKept is how long the outcome of a round of probes is used.
 const statusKept = 15 * time.Second
 
 // StatusConfig configures the probes.
@@ -34,13 +34,13 @@ type Status struct {
 // Component is the outcome of one probe, as GET /api/status sends it.
 type Component struct {
 	ID         string `json:"id"` // database, guard, chat or coin
-	Configured bool   `json:"-"`  // if false, there is no address, so it is not ok
+	Configured bool   `json:"-"`  // there is an address to probe; without one, the component is not ok
 	OK         bool   `json:"ok"`
 	LatencyMs  int64  `json:"latencyMs"`
 }
 
-// status probes all components at once. It gives the outcome of a round to all who ask while the round runs, and for statusKept
-// after its end.
+// status probes all components at once. All requests during a round get its outcome, and so do requests until statusKept after
+// its end.
 type status struct {
 	ctx     context.Context // of the calls
 	probes  []*probe
@@ -125,8 +125,7 @@ func (p *probe) run(ctx context.Context) Component {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 
-	isRunning := p.answer != nil
-	if !isRunning {
+	if p.answer == nil {
 		answer := make(chan error, 1)
 		go func() { answer <- p.call(ctx) }()
 		p.answer = answer
