@@ -27,16 +27,23 @@ type text struct {
 	whole string // both fields, a line each
 
 	// The literal forms.
-	id    string     // the id that the whole text is, or ""
-	names []string   // the whole text as a literal name, with and without an @ before it
-	ids   []string   // every id in the text, for rule 1
-	pages [][]string // every address of an entry's page: the address, and the list and the entry id in it
+	id    string      // the id that the whole text is, or ""
+	names []string    // the whole text as a literal name, with and without an @ before it
+	ids   []string    // every id in the text, for rule 1
+	pages []entryPage // every entry's page whose address is in the text
 
 	// The readings.
-	groupings []string // groups of digits that are as long as an id once they are joined; without those in ids
+	groupings []string // neighboring groups of digits that make an id once they are joined; without those in ids
 	words     []string // the whole text and every word with a digit, which may be numbers of reports, or old chat ids
 	blanks    []string // invisible words, as literal names
 	runs      []run    // the longest first
+}
+
+// entryPage is the address of an entry's page, and the entry that it names.
+type entryPage struct {
+	address string
+	list    events.List
+	entryID string
 }
 
 // run is one word or several successive words of a reading, which may be a name.
@@ -45,7 +52,7 @@ type run struct {
 	core     lookalike.Keys // by which names that look like the run are found
 	isWhole  bool           // the run has all words of the reading
 	reading  int            // the index of the reading
-	from, to int            // where the run begins and ends in the reading
+	from, to int            // where the run begins and ends in the reading, in bytes
 }
 
 // isWithin reports whether r is a part of other, and shorter than other.
@@ -61,12 +68,12 @@ var (
 	// mention matches a mention of a role, a channel, a time or a command, whose digits are no account's id.
 	mention = regexp.MustCompile(`<(?:@&|#)\d+>|<t:-?\d+(?::[A-Za-z])?>|</[^<>:]*:\d+>`)
 
-	digits   = regexp.MustCompile(`\d+`)
-	digitRun = regexp.MustCompile(`\d(?:[\s\pZ\x{85}._,/-]*\d)*`) // digits and separators
-	letters  = regexp.MustCompile(`\pL+`)
+	digits      = regexp.MustCompile(`\d+`)
+	digitSeries = regexp.MustCompile(`\d(?:[\s\pZ\x{85}._,/-]*\d)*`) // groups of digits, with separators between them
+	letters     = regexp.MustCompile(`\pL+`)
 
 	number = regexp.MustCompile(`[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*`)
-	joined = regexp.MustCompile(`[^\s\v\x{85}\pZ,;:()"'„”“<>]+`) // a number, with all that touches it
+	joined = regexp.MustCompile(`[^\s\v\x{85}\pZ,;:()"'„”“<>]+`) // a number, with the other marks that touch it
 )
 
 // readText reads the fields of the page.
@@ -76,7 +83,7 @@ func readText(search, id string) text {
 	t := text{
 		whole:     whole,
 		ids:       idsIn(typed),
-		pages:     entryPath.FindAllStringSubmatch(whole, -1),
+		pages:     pagesIn(whole),
 		groupings: groupingsIn(typed),
 	}
 
@@ -89,7 +96,7 @@ func readText(search, id string) text {
 	t.id = wholeID(whole)
 	t.names = slices.Compact([]string{lookalike.Literal(whole), lookalike.Literal(strings.TrimPrefix(whole, "@"))})
 
-	// The readings. The text as it is meant has no entities, escapes and invisible characters.
+	// The readings. meant is the text without HTML entities, escapes and invisible characters.
 	meant := withASCIIDigits(lookalike.Visible(lookalike.Unescaped(whole)))
 	isKnownID := func(id string) bool { return slices.Contains(t.ids, id) }
 	t.groupings = distinct(append(t.groupings, groupingsIn(meant)...))
@@ -98,11 +105,19 @@ func readText(search, id string) text {
 	if length <= maxNumber {
 		t.words = append(t.words, whole)
 	}
-	// A digit of another script may end a number in whole, and is a part of the number in typed and meant.
+	// Read all three texts: a digit of another script ends a number in whole, but is a part of the number in typed and meant.
 	t.words = distinct(slices.Concat(t.words, numbersIn(whole), numbersIn(typed), numbersIn(meant)))
 
 	t.runs, t.blanks = runsIn(whole, meant)
 	return t
+}
+
+// pagesIn returns the pages of entries whose addresses are in a text.
+func pagesIn(text string) (pages []entryPage) {
+	for _, match := range entryPath.FindAllStringSubmatch(text, -1) {
+		pages = append(pages, entryPage{address: match[0], list: events.List(match[1]), entryID: match[2]})
+	}
+	return pages
 }
 
 // distinct returns the elements of all, each once.
@@ -148,7 +163,7 @@ func wholeID(text string) string {
 		isWhole = true
 	}
 
-	// The query and the fragment of an address may hold anything.
+	// An address with a query or a fragment may have more in it than the id.
 	isAlone := isWhole && !strings.ContainsAny(text, "?#")
 	hasDigitsOnly := strings.Trim(id, "0123456789") == ""
 	if isAlone && hasDigitsOnly && isID(id) {
@@ -206,9 +221,8 @@ func (t *text) formsOf(id string) []string {
 // separators may stand between an id and a name. "" stands for white space alone.
 var separators = [...]string{"", ",", ":", ";", "|", "/", "–"}
 
-// cutSeparators cuts white space and one separator from the side of a text that is next to an id. It returns what is left
-// for each separator that is there. cut is strings.CutPrefix for a text after the id, and strings.CutSuffix for a text
-// before the id.
+// cutSeparators cuts white space and a separator from a text beside an id, and returns the rest for each separator that is
+// there. cut is strings.CutPrefix if the text comes after the id, and strings.CutSuffix if it comes before the id.
 func cutSeparators(beside string, cut func(text, separator string) (string, bool)) (rests []string) {
 	trimmed := strings.TrimSpace(beside)
 	for _, separator := range separators {
@@ -222,9 +236,9 @@ func cutSeparators(beside string, cut func(text, separator string) (string, bool
 	return rests
 }
 
-// idsIn returns the ids in a text: digits that stand together, or all digits of a run of digits and separators.
+// idsIn returns the ids in a text: each group of digits, and the digits of groups with nothing but separators between them.
 func idsIn(text string) (ids []string) {
-	for _, series := range digitRun.FindAllString(withoutMentions(text), -1) {
+	for _, series := range digitSeries.FindAllString(withoutMentions(text), -1) {
 		groups := digits.FindAllString(series, -1)
 		ids = append(ids, groups...)
 		ids = append(ids, strings.Join(groups, ""))
@@ -254,8 +268,8 @@ func groupingsIn(text string) (ids []string) {
 	return distinct(ids)
 }
 
-// numbersIn returns the words with a digit, which may be the number of a report or an old chat id. It takes each word
-// twice: up to the next white space or comma (joined), and up to the next mark of any kind but - and _ (number).
+// numbersIn returns the words with a digit, which may be the number of a report or an old chat id. It cuts the text into words
+// in two ways: at white space and marks such as commas (joined), and at every mark but - and _ (number).
 func numbersIn(text string) (words []string) {
 	text = mention.ReplaceAllString(text, " ")
 	for _, word := range append(joined.FindAllString(text, -1), number.FindAllString(text, -1)...) {
@@ -288,18 +302,8 @@ func runsIn(readings ...string) (runs []run, blanks []string) {
 	known := map[lookalike.Keys]bool{{}: true}
 	for i, reading := range readings {
 		for _, wording := range wordings {
-			s := sentence{text: reading}
-			for _, at := range wording.word.FindAllStringIndex(reading, -1) {
-				word := reading[at[0]:at[1]]
-				if _, ok := cores[word]; !ok {
-					cores[word] = lookalike.Core(word)
-				}
-				if cores[word] == (lookalike.Keys{}) {
-					blanks = append(blanks, lookalike.Literal(word))
-				}
-				s.add(at, cores[word])
-			}
-
+			s := cutWords(reading, wording.word, cores)
+			blanks = append(blanks, s.blanks...)
 			for r := range s.runs(wording.least) {
 				if !known[r.core] {
 					known[r.core] = true
@@ -317,33 +321,40 @@ func runsIn(readings ...string) (runs []run, blanks []string) {
 // sentence is a text that is cut into words. The cores of all words are joined, so that the core of a run is a substring and
 // no copy: a hostile text has thousands of runs.
 type sentence struct {
-	text   string
-	words  [][]int        // where each word begins and ends in text
-	cores  lookalike.Keys // of all words, joined
-	begins []corePosition // where the core of each word begins in cores
+	text       string
+	words      [][]int        // where each word begins and ends in text
+	blanks     []string       // the invisible words, as literal names
+	cores      lookalike.Keys // of all words, joined
+	coreBegins []corePosition // where the core of each word begins in cores; the last is the end of cores
 }
 
 // corePosition is a position in the two keys of cores.
 type corePosition struct{ shape, folded int }
 
-// add adds the word that begins at at[0] in the text and ends at at[1].
-func (s *sentence) add(at []int, core lookalike.Keys) {
-	s.words = append(s.words, at)
-	s.begins = append(s.begins, s.end())
-	s.cores.Shape += core.Shape
-	s.cores.Folded += core.Folded
-}
+// cutWords cuts a text into the words that a pattern matches. It takes the core of a word from cores, or adds it there.
+func cutWords(text string, pattern *regexp.Regexp, cores map[string]lookalike.Keys) *sentence {
+	s := &sentence{text: text, words: pattern.FindAllStringIndex(text, -1), coreBegins: []corePosition{{}}}
+	for _, at := range s.words {
+		word := text[at[0]:at[1]]
+		if _, ok := cores[word]; !ok {
+			cores[word] = lookalike.Core(word)
+		}
 
-func (s *sentence) end() corePosition {
-	return corePosition{shape: len(s.cores.Shape), folded: len(s.cores.Folded)}
+		core := cores[word]
+		if core == (lookalike.Keys{}) {
+			s.blanks = append(s.blanks, lookalike.Literal(word))
+		}
+		s.cores.Shape += core.Shape
+		s.cores.Folded += core.Folded
+		s.coreBegins = append(s.coreBegins, corePosition{shape: len(s.cores.Shape), folded: len(s.cores.Folded)})
+	}
+	return s
 }
 
 // runs returns the runs of least words or more, the most words first. A run of more than maxWords words is the whole text,
 // its beginning, its end, or whole lines.
 func (s *sentence) runs(least int) iter.Seq[run] {
 	return func(yield func(run) bool) {
-		coreBegins := append(s.begins, s.end()) // and where the core of the last word ends
-
 		for n := len(s.words); n >= least; n-- {
 			for first := range len(s.words) - n + 1 {
 				after := first + n // the word after the run
@@ -353,12 +364,12 @@ func (s *sentence) runs(least int) iter.Seq[run] {
 				}
 
 				core := lookalike.Keys{
-					Shape:  s.cores.Shape[coreBegins[first].shape:coreBegins[after].shape],
-					Folded: s.cores.Folded[coreBegins[first].folded:coreBegins[after].folded],
+					Shape:  s.cores.Shape[s.coreBegins[first].shape:s.coreBegins[after].shape],
+					Folded: s.cores.Folded[s.coreBegins[first].folded:s.coreBegins[after].folded],
 				}
-				begin := s.words[first][0]
-				end := s.words[after-1][1]
-				r := run{text: s.text[begin:end], core: core, isWhole: n == len(s.words), from: begin, to: end}
+				from := s.words[first][0]
+				to := s.words[after-1][1]
+				r := run{text: s.text[from:to], core: core, isWhole: n == len(s.words), from: from, to: to}
 				if !yield(r) {
 					return
 				}
@@ -367,18 +378,18 @@ func (s *sentence) runs(least int) iter.Seq[run] {
 	}
 }
 
-// areLines reports whether a run of words is whole lines: there is a line break just before the first word of the run, and
-// another one just after its last word. The text has words before and after the run.
-func (s *sentence) areLines(from, to int) bool {
+// areLines reports whether a run of words is whole lines: a line break comes before the first word of the run, and another
+// before the first word after it. The text has words before and after the run.
+func (s *sentence) areLines(first, after int) bool {
 	isBreakBefore := func(word int) bool {
 		between := s.text[s.words[word-1][1]:s.words[word][0]]
 		return strings.Contains(between, "\n")
 	}
-	return isBreakBefore(from) && isBreakBefore(to)
+	return isBreakBefore(first) && isBreakBefore(after)
 }
 
-// oneDigitOff returns what a typing mistake can make of an id: one digit is changed, missing or added, or two neighboring
-// digits are swapped.
+// oneDigitOff returns the ids that a typing mistake can make of an id: one digit is changed, missing or added, or two
+// neighboring digits are swapped.
 func oneDigitOff(id string) (near []string) {
 	if len(id) < minIssued {
 		return nil

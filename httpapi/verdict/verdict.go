@@ -1,6 +1,6 @@
 // Package verdict decides the answer of the person check to a pasted text: any of seven values, with a reason and the
-// entries that were found. Frightened people act on it, so no order of loops and no line of a template may decide whether
-// somebody is accused or vouched for. The first rule that holds decides:
+// entries that were found. Frightened people act on it, so nothing but these rules may decide whether somebody is accused or
+// vouched for. The first rule that holds decides:
 //
 //	1  accused, risk  the text has an accused's id or the address of an accused's page; or the whole text is an
 //	                  accused's chat id or the number of a report on an accused, and is no trusted person's name
@@ -12,15 +12,16 @@
 //	6  none           the whole text is one id of 17 to 20 digits, on no list and not one digit off a listed one
 //	7  unchecked      everything else
 //
-// Rules 2, 3, 4 and 6 read nothing into a text: the whole text is an id or a name. A reading is a guess at what the text
-// means. Readings can only warn, so a better one can be added at any time. A name is never cleared, since anybody can take
-// another name.
+// Rules 2, 3, 4 and 6 read nothing into a text: the whole text is an id or a name. Rule 5 has readings: guesses at the meaning
+// of the text. Readings can only warn, so a better reading can be added at any time. A name is never cleared, since anybody can
+// take another name.
 //
 // Start with [Check]. text.go reads a text: its literal forms for rules 1 to 4 and 6, and its readings for rule 5.
 // verdict.go looks all of them up in one view, and has the rules.
 package verdict
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -47,7 +48,7 @@ func Values() []Value {
 	return []Value{Accused, Risk, Trusted, TrustedName, Caution, None, Unchecked}
 }
 
-// Reason says why, where a value has several reasons.
+// Reason is the reason for a value.
 type Reason uint8
 
 // The reasons of a verdict.
@@ -132,7 +133,8 @@ type found struct {
 	blank   []*readmodel.Row            // whose literal name is an invisible word
 	alike   [][]*readmodel.Row          // for each of text.runs: whose name looks like the run
 
-	moreNamed, moreAlike bool // named or blank, or alike, lack entries, because there were too many to read
+	moreNamed bool // named and blank are incomplete, because too many entries have such a name
+	moreAlike bool // alike is incomplete, because too many entries have such a name
 }
 
 // find looks up all parts of a text at once.
@@ -170,12 +172,10 @@ func find(ctx context.Context, in Finder, t text) (*found, error) {
 	}
 
 	for _, page := range t.pages {
-		list := events.List(page[1])
-		entryID := page[2]
-		f.pages = append(f.pages, in.Entry(list, entryID))
+		f.pages = append(f.pages, in.Entry(page.list, page.entryID))
 	}
 
-	// Literals of the question are the names and then the blanks, and the answer keeps the order.
+	// The question's literals are first the names and then the blanks. The answer has the same order.
 	f.named = slices.Concat(a.Literals[:len(t.names)]...)
 	f.blank = slices.Concat(a.Literals[len(t.names):]...)
 	return f, nil
@@ -284,10 +284,10 @@ func (f *found) mayNameAnother(id string) bool {
 
 // explainCaution returns the reason of a caution.
 func (f *found) explainCaution(findings []Finding) Reason {
-	isName := func(one Finding) bool { return one.Kind == Name }
-	isUnlistedID := func(one Finding) bool { return one.Kind == ID && !isListed(one) }
-	isTrustedID := func(one Finding) bool {
-		return one.Kind == ID && isListed(one) && !slices.ContainsFunc(one.Rows, isAccused)
+	isName := func(part Finding) bool { return part.Kind == Name }
+	isUnlistedID := func(part Finding) bool { return part.Kind == ID && !isListed(part) }
+	isTrustedID := func(part Finding) bool {
+		return part.Kind == ID && isListed(part) && !slices.ContainsFunc(part.Rows, isAccused)
 	}
 
 	if slices.ContainsFunc(findings, isTrustedID) {
@@ -311,72 +311,79 @@ func (f *found) explainCaution(findings []Finding) Reason {
 
 // idToCheckAlone returns the first listed id beside other text, else the first id beside other text, or "".
 func (f *found) idToCheckAlone(findings []Finding) string {
-	var ids []Finding // beside other text
-	for _, one := range findings {
-		if one.Kind == ID && one.Text != f.text.whole {
-			ids = append(ids, one)
+	first := ""
+	for _, part := range findings {
+		isBesideText := part.Kind == ID && part.Text != f.text.whole
+		if isBesideText && isListed(part) {
+			return part.Text
+		}
+		if isBesideText {
+			first = cmp.Or(first, part.Text)
 		}
 	}
-	if len(ids) == 0 {
-		return ""
-	}
 
-	// IndexFunc returns -1 if no id is listed, and max makes that the first id.
-	return ids[max(0, slices.IndexFunc(ids, isListed))].Text
+	return first
 }
 
 func isListed(f Finding) bool { return len(f.Rows) > 0 }
 
-// listFindings returns the parts of the text with their entries, each entry once, and the ids that are nobody's.
+// listFindings returns the parts of the text with their entries, and the ids that are nobody's. An entry is in the first part
+// that has it, and a part whose entries are all in earlier parts is left out.
 func (f *found) listFindings() (findings []Finding) {
-	t := &f.text
 	known := map[*readmodel.Row]bool{}
-	add := func(text string, kind Kind, rows ...*readmodel.Row) {
-		one := Finding{Text: text, Kind: kind}
-		for _, r := range rows {
-			if r != nil && !known[r] {
-				known[r] = true
-				one.Rows = append(one.Rows, r)
-			}
+	isKnown := func(r *readmodel.Row) bool { return known[r] }
+	for _, part := range f.listParts() {
+		isNobodysID := part.Kind == ID && !isListed(part)
+		part.Rows = slices.DeleteFunc(distinct(part.Rows), isKnown)
+		for _, r := range part.Rows {
+			known[r] = true
 		}
-		// If earlier findings have all entries of an id, the id is left out, although it is somebody's.
-		isNobodysID := kind == ID && len(rows) == 0
-		if isListed(one) || isNobodysID {
-			findings = append(findings, one)
+
+		if isNobodysID || isListed(part) {
+			findings = append(findings, part)
 		}
 	}
+	return findings
+}
 
-	// If another grouping of the digits is somebody's, the ids that are nobody's say nothing.
-	isNobodys := func(id string) bool { return len(f.ids[id]) == 0 }
-	listedGroupings := slices.DeleteFunc(slices.Clone(t.groupings), isNobodys)
-	for _, id := range slices.Concat(t.ids, listedGroupings) {
-		if !isNobodys(id) || len(listedGroupings) == 0 {
-			add(id, ID, f.ids[id]...)
-		}
+// listParts returns the parts of the text with all their entries: ids, then numbers, then names.
+func (f *found) listParts() (parts []Finding) {
+	t := &f.text
+
+	// Show every id in the text. But if another grouping of its digits is listed, the ids that are nobody's say nothing.
+	ids := t.ids
+	isListedID := func(id string) bool { return len(f.ids[id]) > 0 }
+	isNobodysID := func(id string) bool { return !isListedID(id) }
+	if slices.ContainsFunc(t.groupings, isListedID) {
+		ids = slices.DeleteFunc(slices.Concat(t.ids, t.groupings), isNobodysID)
+	}
+	for _, id := range ids {
+		parts = append(parts, Finding{Text: id, Kind: ID, Rows: f.ids[id]})
 	}
 
 	for i, page := range t.pages {
-		wholeAddress := page[0]
-		add(wholeAddress, Number, f.pages[i])
+		if f.pages[i] != nil {
+			parts = append(parts, Finding{Text: page.address, Kind: Number, Rows: []*readmodel.Row{f.pages[i]}})
+		}
 	}
 
 	for _, word := range t.words {
-		add(word, Number, slices.Concat(f.ids[word], f.numbers[word])...)
+		parts = append(parts, Finding{Text: word, Kind: Number, Rows: slices.Concat(f.ids[word], f.numbers[word])})
 	}
 
-	add(t.whole, Name, f.named...)
+	parts = append(parts, Finding{Text: t.whole, Kind: Name, Rows: f.named})
 	if len(f.blank) > 0 {
-		add(t.blanks[0], Name, f.blank...)
+		parts = append(parts, Finding{Text: t.blanks[0], Kind: Name, Rows: f.blank})
 	}
 
-	// The runs come the longest first. If a run is somebody's, the runs within it say nothing.
+	// The longest runs come first. If a run is somebody's, the runs within it say nothing.
 	var listed []run
 	for i, r := range t.runs {
 		if len(f.alike[i]) > 0 && !slices.ContainsFunc(listed, r.isWithin) {
 			listed = append(listed, r)
-			add(r.text, Name, f.alike[i]...)
+			parts = append(parts, Finding{Text: r.text, Kind: Name, Rows: f.alike[i]})
 		}
 	}
 
-	return findings
+	return parts
 }
