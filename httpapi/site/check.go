@@ -43,7 +43,7 @@ type checkView struct {
 	IsServer bool     // accused were found, and all of them are servers
 	Warning  *warning // to copy into a chat; nil if the verdict is no warning
 	Same     *same    // nil if the API refuses the text
-	Words    string   // for ranked search; empty if somebody was found
+	Words    string   // a name that is nobody's, for ranked search; empty if somebody was found
 }
 
 // askID is the form that asks for an id.

@@ -177,31 +177,23 @@ func wordsOf(l events.List) listWords {
 	switch l {
 	case events.Servers:
 		return listWords{
-			Path:  "/servers",
-			Title: "Serwery",
-			About: "Lista serwerów zgłoszonych jako podejrzane o oszustwo.",
-			Lead:  lead,
-			Find:  "Nazwa serwera, ID lub słowo z opisu",
-			Noun:  forms{"zgłoszony serwer", "zgłoszone serwery", "zgłoszonych serwerów"},
+			Path: "/servers", Title: "Serwery", About: "Lista serwerów zgłoszonych jako podejrzane o oszustwo.",
+			Lead: lead, Find: "Nazwa serwera, ID lub słowo z opisu",
+			Noun: forms{"zgłoszony serwer", "zgłoszone serwery", "zgłoszonych serwerów"},
 		}
 	case events.Legit:
 		return listWords{
-			Path:  "/legit",
-			Title: "Zaufani",
-			About: "Lista osób zaufanych.",
-			Lead:  "Moderacja nie miała zastrzeżeń do ich kont w dniu wpisu. Oszuści się pod nich podszywają, więc zawsze porównaj ID.",
-			Find:  "Nick, ID lub słowo z opisu",
-			Noun:  forms{"osoba zaufana", "osoby zaufane", "osób zaufanych"},
+			Path: "/legit", Title: "Zaufani", About: "Lista osób zaufanych.",
+			Lead: "Moderacja nie miała zastrzeżeń do ich kont w dniu wpisu. Oszuści się pod nich podszywają, więc zawsze porównaj ID.",
+			Find: "Nick, ID lub słowo z opisu",
+			Noun: forms{"osoba zaufana", "osoby zaufane", "osób zaufanych"},
 		}
 	}
 
 	return listWords{
-		Path:  "/scammers",
-		Title: "Zgłoszeni",
-		About: "Lista osób zgłoszonych jako podejrzane o oszustwo.",
-		Lead:  lead,
-		Find:  "Nick, ID lub słowo z opisu",
-		Noun:  forms{"zgłoszona osoba", "zgłoszone osoby", "zgłoszonych osób"},
+		Path: "/scammers", Title: "Zgłoszeni", About: "Lista osób zgłoszonych jako podejrzane o oszustwo.",
+		Lead: lead, Find: "Nick, ID lub słowo z opisu",
+		Noun: forms{"zgłoszona osoba", "zgłoszone osoby", "zgłoszonych osób"},
 	}
 }
 

@@ -58,23 +58,21 @@ func (c SearchPage) page() page {
 		v.Hits = append(v.Hits, newHit(h))
 	}
 
-	for _, words := range c.Found.Suggestions {
+	link := func(words string, skip int) string {
 		other := q
 		other.Words = words
-		other.Skip = 0
-		v.Suggestions = append(v.Suggestions, option{Value: searchLink(other), Text: words})
-	}
-
-	link := func(skip int) string {
-		other := q
 		other.Skip = skip
 		return searchLink(other)
 	}
+	for _, words := range c.Found.Suggestions {
+		v.Suggestions = append(v.Suggestions, option{Value: link(words, 0), Text: words})
+	}
 
-	v.paging = newPaging(q.Skip, q.Limit, len(v.Hits), c.Found.Total, bounds.MaxRankedSkip, link)
+	linkToPage := func(skip int) string { return link(q.Words, skip) }
+	v.paging = newPaging(q.Skip, q.Limit, len(v.Hits), c.Found.Total, bounds.MaxRankedSkip, linkToPage)
 	isBeyondLast := len(v.Hits) == 0 && c.Found.Total > 0
 	if isBeyondLast {
-		v.First = link(0)
+		v.First = linkToPage(0)
 	}
 	return page{template: "search", Title: "Szukane słowa: " + q.Words, SiteName: neutralName, Path: searchPath, AsOf: c.AsOf, Data: v}
 }
@@ -89,14 +87,16 @@ func listTabs(q readmodel.RankedQuery, counts [events.NumLists]int) []tab {
 	}
 
 	total := 0
-	var tabs []tab
-	for i, l := range events.Lists() {
-		total += counts[i]
-		tabs = append(tabs, newTab(l, wordsOf(l).Title, counts[i]))
+	for _, n := range counts {
+		total += n
 	}
 
 	const allLists = ""
-	return slices.Insert(tabs, 0, newTab(allLists, "Wszystkie", total))
+	tabs := []tab{newTab(allLists, "Wszystkie", total)}
+	for i, l := range events.Lists() {
+		tabs = append(tabs, newTab(l, wordsOf(l).Title, counts[i]))
+	}
+	return tabs
 }
 
 func newHit(h readmodel.RankedHit) hit {

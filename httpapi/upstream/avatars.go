@@ -202,7 +202,7 @@ func (a *avatars) fetchInTurn(key avatarKey) cachedAvatar {
 		return c
 	}
 
-	// Take a slot. If all maxAtOnce slots are taken, fail at once.
+	// Take a slot. If all slots are taken, fail at once.
 	select {
 	case a.slots <- struct{}{}:
 		defer func() { <-a.slots }()
@@ -214,10 +214,7 @@ func (a *avatars) fetchInTurn(key avatarKey) cachedAvatar {
 	// fails at once. During the wait, another fetch may have failed and caused a pause.
 	ctx, cancel := context.WithTimeout(a.ctx, callTimeout)
 	defer cancel()
-	if err := a.limiter.Wait(ctx); err != nil {
-		return cachedAvatar{result: avatarFailed}
-	}
-	if a.isPaused() {
+	if err := a.limiter.Wait(ctx); err != nil || a.isPaused() {
 		return cachedAvatar{result: avatarFailed}
 	}
 
