@@ -128,7 +128,7 @@ type found struct {
 
 	ids     map[string][]*readmodel.Row // by chat id
 	numbers map[string][]*readmodel.Row // by the number of a report, or by entry id
-	pages   []*readmodel.Row            // for each of text.pages; nil if there is no such entry
+	pages   []Finding                   // the pages in the text whose entries exist
 	named   []*readmodel.Row            // whose literal name is the whole text
 	blank   []*readmodel.Row            // whose literal name is an invisible word
 	alike   [][]*readmodel.Row          // for each of text.runs: whose name looks like the run
@@ -172,7 +172,9 @@ func find(ctx context.Context, in Finder, t text) (*found, error) {
 	}
 
 	for _, page := range t.pages {
-		f.pages = append(f.pages, in.Entry(page.list, page.entryID))
+		if r := in.Entry(page.list, page.entryID); r != nil {
+			f.pages = append(f.pages, Finding{Text: page.address, Kind: Number, Rows: []*readmodel.Row{r}})
+		}
 	}
 
 	// The question's literals are first the names and then the blanks. The answer has the same order.
@@ -213,7 +215,7 @@ func (f *found) decide() Verdict {
 		return Verdict{Value: Caution, Reason: f.explainCaution(findings), Findings: findings, Alone: f.idToCheckAlone(findings)}
 	}
 
-	// Rules 6 and 7: nobody was found. Without an id, or with a shorter one, the text stays unchecked. Check turns rule 6
+	// Rules 6 and 7: nobody was found. The text stays unchecked if it is no id of at least minIssued digits. Check turns rule 6
 	// into rule 7 for an id one digit off a listed id.
 	if len(f.text.id) < minIssued {
 		return Verdict{Value: Unchecked}
@@ -236,10 +238,8 @@ func (f *found) accusedByID() []*readmodel.Row {
 		rows = append(rows, f.ids[id]...)
 	}
 
-	for _, r := range f.pages {
-		if r != nil {
-			rows = append(rows, r)
-		}
+	for _, page := range f.pages {
+		rows = append(rows, page.Rows...)
 	}
 
 	// The whole text decides as a chat id or a report's number only if no trusted person can have it as a name.
@@ -314,14 +314,14 @@ func (f *found) idToCheckAlone(findings []Finding) string {
 	first := ""
 	for _, part := range findings {
 		isBesideText := part.Kind == ID && part.Text != f.text.whole
-		if isBesideText && isListed(part) {
+		if !isBesideText {
+			continue
+		}
+		if isListed(part) {
 			return part.Text
 		}
-		if isBesideText {
-			first = cmp.Or(first, part.Text)
-		}
+		first = cmp.Or(first, part.Text)
 	}
-
 	return first
 }
 
@@ -352,21 +352,16 @@ func (f *found) listParts() (parts []Finding) {
 
 	// Show every id in the text. But if another grouping of its digits is listed, the ids that are nobody's say nothing.
 	ids := t.ids
-	isListedID := func(id string) bool { return len(f.ids[id]) > 0 }
-	isNobodysID := func(id string) bool { return !isListedID(id) }
-	if slices.ContainsFunc(t.groupings, isListedID) {
-		ids = slices.DeleteFunc(slices.Concat(t.ids, t.groupings), isNobodysID)
+	isSomebodys := func(id string) bool { return len(f.ids[id]) > 0 }
+	isNobodys := func(id string) bool { return len(f.ids[id]) == 0 }
+	if slices.ContainsFunc(t.groupings, isSomebodys) {
+		ids = slices.DeleteFunc(slices.Concat(t.ids, t.groupings), isNobodys)
 	}
 	for _, id := range ids {
 		parts = append(parts, Finding{Text: id, Kind: ID, Rows: f.ids[id]})
 	}
 
-	for i, page := range t.pages {
-		if f.pages[i] != nil {
-			parts = append(parts, Finding{Text: page.address, Kind: Number, Rows: []*readmodel.Row{f.pages[i]}})
-		}
-	}
-
+	parts = append(parts, f.pages...)
 	for _, word := range t.words {
 		parts = append(parts, Finding{Text: word, Kind: Number, Rows: slices.Concat(f.ids[word], f.numbers[word])})
 	}
