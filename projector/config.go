@@ -13,9 +13,9 @@ import (
 	"example.org/registry/snapshots"
 )
 
-// Store keeps the applied states. One goroutine at a time calls Save, which returns when the commit is
-// durable; after an error it may or may not be stored, and is saved again. Any goroutine calls the rest.
-// *snapshots.Store implements it.
+// Store keeps the applied states. *snapshots.Store implements it. One goroutine at a time calls Save, which returns
+// when the commit is durable. After an error, the caller saves the same commit again, since the store may have it or
+// not. Any goroutine calls the other methods.
 type Store interface {
 	Save(snapshots.Commit) error
 	State(events.Subject) (state snapshots.State, ok bool, err error)
@@ -24,41 +24,41 @@ type Store interface {
 
 // Config configures a Projector.
 type Config struct {
-	// JetStream reaches the broker over a connection made with ConnectOptions, which need not be
-	// up. The caller closes the connection after Run has returned. Required.
+	// JetStream uses a connection made with ConnectOptions. The connection need not be up. The caller closes it after
+	// Run has returned. Required.
 	JetStream jetstream.JetStream
 
 	// Stream is the stream's name. If empty, it is events.DefaultStream.
 	Stream string
 
-	// Replicas and History (messages kept for each subject, 0 for all) apply when a stream is
-	// created. Replicas 0 means 1. An existing stream is never altered.
+	// Replicas and History (messages kept for each subject, 0 for all) apply when a stream is created. Replicas 0
+	// means 1. A projector never alters an existing stream.
 	Replicas, History int
 
-	// MayWrite reports whether this server may now purge the messages before a removal, and publish
-	// a state again that other messages have displaced. If nil, it never may.
+	// MayWrite reports whether this server may now purge the messages before a removal, and publish a displaced state
+	// again. If nil, this server never may.
 	MayWrite func() bool
 
-	// ReadOnly makes a replay that leaves no trace at the broker: it creates no stream and copies no
-	// rejected event. It accepts the demonstration's stream like any other.
+	// ReadOnly is for a replay that leaves no trace at the broker: it creates no stream and copies no rejected event.
+	// It reads the demonstration's stream like any other.
 	ReadOnly bool
 
-	// Demo selects the demonstration's stream.
+	// Demo makes the projector follow a demonstration's stream, and no other.
 	Demo bool
 
 	// Model receives the events. Nothing else may write to it while Run runs. Required.
 	Model *readmodel.Model
 
-	// Store saves applied events. Required. Meta is the position of store and model; a zero Meta
-	// means that nothing is known, and only then is a missing stream created.
+	// Store saves applied events. Required. Meta is the position of store and model in the stream. It is zero if both
+	// are empty: only then does the projector create a missing stream.
 	Store Store
 	Meta  snapshots.Meta
 
 	// Logger receives messages for the operator. If nil, they are dropped.
 	Logger *slog.Logger
 
-	// StartupTimeout is how long a saved state is withheld while the stream is not being followed.
-	// 0 means 10 s.
+	// StartupTimeout is how long, after New, a saved state waits for the stream before the state is served. 0 means
+	// 10 s.
 	StartupTimeout time.Duration
 
 	pace pace // usualPace, unless a test sets it
@@ -66,10 +66,10 @@ type Config struct {
 
 // pace holds the times between repeated steps.
 type pace struct {
-	saveEvery    time.Duration // applied events wait for the store
+	saveEvery    time.Duration // between an applied event and the start of its commit
 	pollEvery    time.Duration // between two requests for the stream's end
-	stuckAfter   time.Duration // a consumer delivers nothing although the stream has more
-	retryEvery   time.Duration // between two sessions at most, after a failed save, and before a server freezes
+	stuckAfter   time.Duration // how long a consumer may deliver nothing although the stream has more
+	retryEvery   time.Duration // after a failed save, and after a session at most; also how long to wait before freezing
 	restoreEvery time.Duration // between two publications of the same subject's state
 }
 
@@ -93,9 +93,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// ConnectOptions returns the options for a Projector's connection: it reconnects forever, detects a
-// dead broker within seconds, and fails requests at once while disconnected instead of queueing
-// them.
+// ConnectOptions returns the options for a Projector's connection. It reconnects forever, detects a dead broker
+// within seconds, and fails requests at once while it is down.
 func ConnectOptions() []nats.Option {
 	return []nats.Option{
 		nats.RetryOnFailedConnect(true),

@@ -13,53 +13,52 @@ import (
 )
 
 const (
-	// maxBatch is how many messages are requested at a time, and applied at a time.
+	// maxBatch is the most messages that are requested at a time, and applied at a time.
 	maxBatch      = 2000
 	maxBatchBytes = 8 << 20
 
-	heartbeat = time.Second // of the consumer
+	heartbeat = time.Second // between two signs of life while the broker has no message
 
-	// consumerEnds is when the broker removes a consumer that nobody reads.
-	consumerEnds = time.Minute
+	// consumerExpiry is how long the broker keeps a consumer that no client reads.
+	consumerExpiry = time.Minute
 )
 
 // consumer delivers messages. Its channels stay open.
 type consumer struct {
 	messages chan jetstream.Msg
 	failed   chan error
-	pending  uint64 // messages that it had to deliver when it was made
+	pending  uint64 // number of messages to deliver when the consumer was created
 
-	js      jetstream.JetStream
-	made    jetstream.Consumer
-	reading jetstream.ConsumeContext
-	stopped chan struct{}
-	count   uint64 // messages taken
+	js       jetstream.JetStream
+	handle   jetstream.Consumer
+	delivery jetstream.ConsumeContext
+	stopped  chan struct{}
+	taken    uint64 // number of messages that take has taken
 }
 
-// consume makes a consumer of the messages from a sequence on. The caller must stop it.
+// consume creates a consumer of the messages from a sequence on. The caller must stop it.
 func (s *source) consume(ctx context.Context, from uint64) (*consumer, error) {
 	ctx, cancel := context.WithTimeout(ctx, stream.RequestTimeout)
 	defer cancel()
-	made, err := s.JS.CreateConsumer(ctx, s.Name, jetstream.ConsumerConfig{
+	handle, err := s.JS.CreateConsumer(ctx, s.Name, jetstream.ConsumerConfig{
 		Description:   "registry projector",
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: from,
-		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: consumerEnds,
+		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: consumerExpiry,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("consumer: %w", natserr.Explain(s.JS.Conn(), err, jetstream.DefaultAPIPrefix+"CONSUMER."))
 	}
 
 	c := &consumer{
-		messages: make(chan jetstream.Msg, maxBatch), failed: make(chan error, 1), pending: made.CachedInfo().NumPending,
-		js: s.JS, made: made, stopped: make(chan struct{}),
+		messages: make(chan jetstream.Msg, maxBatch), failed: make(chan error, 1), pending: handle.CachedInfo().NumPending,
+		js: s.JS, handle: handle, stopped: make(chan struct{}),
 	}
-
-	c.reading, err = made.Consume(c.receive,
+	c.delivery, err = handle.Consume(c.receive,
 		jetstream.PullMaxMessagesWithBytesLimit(maxBatch, maxBatchBytes), jetstream.PullHeartbeat(heartbeat),
 		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
 			select {
 			case c.failed <- err:
-			default: // an earlier error waits already
+			default: // an earlier error waits in the channel
 			}
 		}))
 	if err != nil {
@@ -76,18 +75,22 @@ func (c *consumer) receive(m jetstream.Msg) {
 	}
 }
 
-// take returns the next messages: first, and all that have arrived behind it. An error means that a message
-// is missing after the returned batch: the client library may have taken its headers for the broker's own.
+// take returns first and the messages that have arrived after it, maxBatch at most. An error means that a message is
+// missing after the returned batch.
 func (c *consumer) take(first jetstream.Msg) (batch []stream.Message, err error) {
 	for next := first; ; {
 		meta, err := next.Metadata()
 		if err != nil {
 			return batch, fmt.Errorf("a delivery cannot be read: %w", err)
 		}
-		c.count++
-		if meta.Sequence.Consumer != c.count {
+
+		// The broker numbers the deliveries without gaps. The client library drops a message if it takes the message's
+		// headers for the broker's own.
+		c.taken++
+		if meta.Sequence.Consumer != c.taken {
 			return batch, errors.New("a delivery is missing")
 		}
+
 		batch = append(batch, stream.Message{
 			Subject: next.Subject(), Sequence: meta.Sequence.Stream, Time: meta.Timestamp, Header: map[string][]string(next.Headers()), Data: next.Data(),
 		})
@@ -105,13 +108,13 @@ func (c *consumer) take(first jetstream.Msg) (batch []stream.Message, err error)
 
 func (c *consumer) stop() {
 	close(c.stopped)
-	c.reading.Stop()
+	c.delivery.Stop()
 	c.remove()
 }
 
-// remove removes the consumer at the broker, which otherwise does so after consumerEnds.
+// remove removes the consumer at the broker. If that fails, the broker removes it after consumerExpiry.
 func (c *consumer) remove() {
 	ctx, cancel := context.WithTimeout(context.Background(), stream.RequestTimeout/4)
 	defer cancel()
-	_ = c.js.DeleteConsumer(ctx, c.made.CachedInfo().Stream, c.made.CachedInfo().Name)
+	_ = c.js.DeleteConsumer(ctx, c.handle.CachedInfo().Stream, c.handle.CachedInfo().Name)
 }

@@ -28,12 +28,12 @@ var errPanic = &events.Error{Field: "event", Problem: "internal: a panic, which 
 // decodeAll decodes and renders messages on all CPUs.
 func decodeAll(messages []stream.Message, log *slog.Logger) []decoded {
 	all := make([]decoded, len(messages))
-	size := max(minPart, len(messages)/runtime.GOMAXPROCS(0)+1)
+	partSize := max(minPart, len(messages)/runtime.GOMAXPROCS(0)+1)
 	var group errgroup.Group
-	for from := 0; from < len(messages); from += size {
+	for from := 0; from < len(messages); from += partSize {
 		group.Go(func() error {
 			d := decoder{renderer: readmodel.NewRenderer(), log: log}
-			for i := from; i < min(from+size, len(messages)); i++ {
+			for i := from; i < min(from+partSize, len(messages)); i++ {
 				all[i] = d.decode(&messages[i])
 			}
 			return nil
@@ -44,13 +44,13 @@ func decodeAll(messages []stream.Message, log *slog.Logger) []decoded {
 	return all
 }
 
-// decoder decodes events. One goroutine owns it, since only one goroutine may use a renderer.
+// decoder decodes events. One goroutine owns it, as it owns the renderer.
 type decoder struct {
 	renderer *readmodel.Renderer
 	log      *slog.Logger
 }
 
-// decode decodes and renders one event. A panic or error of a library costs only this event.
+// decode decodes and renders one event. If a library panics, only this event is rejected.
 func (d *decoder) decode(m *stream.Message) (result decoded) {
 	defer func() {
 		if v := recover(); v != nil {

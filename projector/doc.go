@@ -1,25 +1,26 @@
-// Package projector follows the event stream: it reads every event, keeps the read model and the
-// store at the latest state of each subject, and does the work in the stream that follows from that.
+// Package projector follows the event stream. It keeps the read model and the store at the latest state of each
+// subject, purges the messages before a removal, and publishes a latest state again if another message has displaced
+// it in the stream.
 //
-// Start with Run in projector.go. A session finds the stream, accepts it, asks for the first message
-// after the checkpoint by itself, and consumes from there; each batch is decoded on all CPUs,
-// applied under one lock, and handed to the next commit. A commit copies rejected events, saves,
-// and then purges behind removals and publishes displaced states again. Applying an event again is
-// harmless, so every doubt about the position ends in one way: the stream is read again from its
-// beginning, beside the states that are known and shown (events/CONTRACT.md#another-stream).
+// Start with Run in projector.go, which runs one session after another. A session finds the stream, checks that it
+// is the one that was read before, and reads the messages after the checkpoint: the first by a request, the others
+// by a consumer. Each batch is decoded on all CPUs, applied under one lock, and added to the next commit. A commit
+// copies rejected events and then saves. Applying an event again is harmless. So if the position is in doubt, the
+// stream is read again from its beginning (a rereading), while the known states stay and are shown
+// (events/CONTRACT.md#another-stream).
 //
 //	projector.go   Projector, Run: one session after another
-//	position.go    where the stream is read from, and how far
+//	position.go    where a session begins to read, and which ends it is to reach
 //	projection.go  the read model and its position in the stream
 //	source.go      the stream: find, recognize, refuse, create
 //	consumer.go    the messages of one session
 //	decode.go      from messages to records and lines
 //	save.go        one commit after another
-//	upkeep.go      the work in the stream that follows from a commit
+//	upkeep.go      after a commit: purges, and displaced states
 //	rejected.go    the copies of rejected events
 //	progress.go    Progress, and the sentences for an operator
 //	config.go      Config, and the options of a connection
-//	rebuild.go     Rebuild and Replay: another model of the stream alone
-//	recover.go     Recovery: the way back when a stream was lost
+//	rebuild.go     Replace and Replay: a new model, read from the stream alone
+//	recover.go     Recovery: publish known states into a stream that has lost them
 //	validation.go  the service that says whether an event is valid
 package projector

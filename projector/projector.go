@@ -213,10 +213,10 @@ func (p *Projector) apply(messages []stream.Message, upTo uint64) {
 		loss, isLost := losses[m.Sequence]
 		if item.err == nil && !isLost {
 			p.saver.pending.states[item.record.Subject] = snapshots.State{Sequence: m.Sequence, Line: item.line}
-			p.upkeep.addState(m, &item.record)
+			p.upkeep.noteState(m, &item.record)
 			continue
 		}
-		p.upkeep.addDisplaced(m)
+		p.upkeep.noteDisplacement(m)
 		p.rejectOrCount(m, item, loss)
 	}
 

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	awaitEvery = 20 * time.Millisecond // between two looks at another projector's progress
+	awaitEvery = 20 * time.Millisecond // between two checks of another projector's progress
 
 	// awayWithin is how long the broker may be away during a rebuild or a replay.
 	awayWithin = 30 * time.Second
@@ -28,33 +28,29 @@ var (
 	// ErrKnowsMore means that the new model would lack states, since the stream lacks them.
 	ErrKnowsMore = errors.New("the stream lacks states that this server knows; registry recover comes first")
 
-	ErrFrozen = errors.New("frozen")
-	ErrNotYet = errors.New("not now")
+	ErrFrozen = errors.New("frozen")  // Progress.Frozen
+	ErrNotYet = errors.New("not now") // a later rebuild may succeed
 )
 
-// CheckRebuild returns why a rebuild beside p must not begin, or nil.
+// CheckRebuild returns why a rebuild of p's model must not begin, or nil.
 func (p *Projector) CheckRebuild() error {
 	now := p.Progress()
 	if now.Frozen != "" {
 		return fmt.Errorf("%w: %s", ErrFrozen, now.LastError)
 	}
-
 	if !now.Connected {
 		return fmt.Errorf("%w: the stream cannot be reached, and a rebuild reads it", ErrNotYet)
 	}
-
 	if !now.CaughtUp || now.Reading {
 		return fmt.Errorf("%w: the read model has not caught up with the stream yet", ErrNotYet)
 	}
-
 	if now.Rewound || now.Unpublished > 0 {
 		return ErrKnowsMore
 	}
 	return nil
 }
 
-// NewBeside makes a projector that reads p's stream from its beginning into an empty model and its
-// empty store.
+// NewBeside makes a projector that reads p's stream from its beginning, into an empty model and an empty store.
 func (p *Projector) NewBeside(model *readmodel.Model, store Store, mayWrite func() bool) *Projector {
 	cfg := p.cfg
 	cfg.Model = model
@@ -64,9 +60,9 @@ func (p *Projector) NewBeside(model *readmodel.Model, store Store, mayWrite func
 	return New(cfg)
 }
 
-// Replace waits until fresh, which runs, has caught up with p, and then calls swap while neither
-// applies anything. Both then have the states of one moment, and fresh knows everything that p knows: if
-// it lacks a state, the error matches ErrKnowsMore, and swap is not called.
+// Replace waits until fresh, which is running, has caught up with p, and then calls swap. During swap neither
+// projector applies anything. fresh then knows every state that p knows. Otherwise Replace does not call swap, and
+// its error matches ErrKnowsMore.
 func (p *Projector) Replace(ctx context.Context, fresh *Projector, swap func() error) error {
 	if err := awaitCaughtUp(ctx, fresh, nil); err != nil {
 		return err
@@ -89,7 +85,7 @@ func (p *Projector) Replace(ctx context.Context, fresh *Projector, swap func() e
 	}
 }
 
-// trySwap calls swap if fresh has read as far as old and has saved everything.
+// trySwap calls swap if fresh has read as far as old and has saved everything. If not yet, swapped is false.
 func trySwap(old, fresh *Projector, swap func() error) (swapped bool, err error) {
 	old.projection.mu.Lock()
 	defer old.projection.mu.Unlock()
@@ -104,7 +100,7 @@ func trySwap(old, fresh *Projector, swap func() error) (swapped bool, err error)
 		return false, nil
 	}
 
-	// Equal digests mean equal states. If they differ, each state is compared, which takes a while.
+	// Equal digests mean equal states. If the digests differ, compare each state, which takes a while.
 	if old.projection.model.Digest() != fresh.projection.model.Digest() {
 		if err := checkKnown(old.cfg.Store, fresh.projection.model); err != nil {
 			return false, err
@@ -113,11 +109,10 @@ func trySwap(old, fresh *Projector, swap func() error) (swapped bool, err error)
 	return true, swap()
 }
 
-// checkKnown fails unless a model knows every state of a store, or a greater one.
+// checkKnown fails if the store has a state of a greater revision than the model knows of the subject.
 func checkKnown(store Store, model *readmodel.Model) error {
 	missing := 0
-	first := ""
-
+	example := "" // the first subject that the model lacks
 	err := store.Each(nil, func(state snapshots.State) error {
 		e, err := events.Decode(state.Line)
 		if err != nil {
@@ -125,18 +120,18 @@ func checkKnown(store Store, model *readmodel.Model) error {
 		}
 		if subject := e.Data.Subject(); model.Known(subject) < events.Revision(e.Data) {
 			missing++
-			first = cmp.Or(first, subject.Masked())
+			example = cmp.Or(example, subject.Masked())
 		}
 		return nil
 	})
-
 	if err == nil && missing > 0 {
-		return fmt.Errorf("%w: %d, such as the state of %s", ErrKnowsMore, missing, first)
+		return fmt.Errorf("%w: %d, such as the state of %s", ErrKnowsMore, missing, example)
 	}
 	return err
 }
 
-// awaitCaughtUp waits until p, which runs beside the caller, has caught up.
+// awaitCaughtUp waits until p, which runs in another goroutine, has caught up. It fails if p cannot go on, or if the
+// broker is away for awayWithin. progress may be nil.
 func awaitCaughtUp(ctx context.Context, p *Projector, progress func(done, total uint64)) error {
 	for lastConnected := time.Now(); time.Since(lastConnected) < awayWithin; {
 		now := p.Progress()
@@ -168,8 +163,8 @@ func awaitCaughtUp(ctx context.Context, p *Projector, progress func(done, total 
 	return fmt.Errorf("%w: the broker went away: %s", ErrNotYet, p.Progress().LastError)
 }
 
-// Replay reads the stream from its beginning into a new store in dir, until the end that the stream
-// has now. It leaves no trace at the broker. The caller closes the store. progress may be nil.
+// Replay reads the stream from its beginning to its present end, into a new store in dir. It leaves no trace at the
+// broker. The caller closes the store. progress may be nil.
 func Replay(ctx context.Context, js jetstream.JetStream, name, dir string, progress func(done, total uint64)) (*snapshots.Store, error) {
 	store, model, err := snapshots.Open(ctx, filepath.Join(dir, "replay.db"))
 	if err != nil {
@@ -181,6 +176,7 @@ func Replay(ctx context.Context, js jetstream.JetStream, name, dir string, progr
 	result := make(chan error, 1)
 	go func() { result <- p.Run(running) }()
 
+	// Run saves everything before it returns.
 	err = awaitCaughtUp(ctx, p, progress)
 	cancel()
 	if runErr := <-result; runErr != nil {

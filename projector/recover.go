@@ -18,16 +18,17 @@ import (
 	"example.org/registry/snapshots"
 )
 
-// Recovery publishes known states into a stream that has lost them. Its fields are an operator's decisions.
+// Recovery publishes known states into a stream that has lost them. The operator sets the exported fields.
 type Recovery struct {
 	JetStream jetstream.JetStream // Add does not need it
 	Stream    string
 
-	Create            bool   // make a missing stream
-	Replicas, History int    // of a stream that is made
-	Into              string // the epoch of a stream that may be joined although no source is related to it
+	Create            bool   // create a missing stream
+	Replicas, History int    // of a stream that is created
+	Into              string // epoch of a stream that may be joined although no source is related to it
 
-	// Progress, if not nil, is called as states have been dealt with.
+	// Progress, if not nil, is called while states are published: total is the number of states, and done of them
+	// are published or need not be.
 	Progress func(done, total int)
 
 	sources []stream.Identity
@@ -51,8 +52,8 @@ func (r *Recovery) Add(from io.Reader) error {
 	return err
 }
 
-// Plan compares the known states with the stream, and changes nothing: the summary counts as sent what Run
-// would publish. It fails if Run would refuse. info is nil if there is no stream.
+// Plan compares the known states with the stream, and changes nothing: sum.Sent counts the states that Run would
+// publish. Plan fails if Run would refuse. info is nil if there is no stream.
 func (r *Recovery) Plan(ctx context.Context) (info *jetstream.StreamInfo, sum publish.Summary, err error) {
 	info, err = r.findTarget(ctx)
 	if err != nil {
@@ -63,13 +64,13 @@ func (r *Recovery) Plan(ctx context.Context) (info *jetstream.StreamInfo, sum pu
 		return nil, publish.Summary{Sent: len(r.states)}, nil
 	}
 
-	sum, err = r.publishStates(ctx, true) // counts, and sends nothing
+	sum, err = r.publishStates(ctx, true) // a dry run
 	return info, sum, err
 }
 
-// Run publishes the known states that the stream lacks. First the stream gets a new epoch, which follows its
-// own epoch and the sources' epochs. Every server then reads the stream again, beside the model that the server
-// shows, and goes on by itself. Run may be repeated.
+// Run publishes the known states that the stream lacks. First the stream gets a new epoch, which follows the
+// stream's old epoch and the sources' epochs. The new epoch makes every server read the stream again, while the
+// server shows its model. Run may be repeated.
 func (r *Recovery) Run(ctx context.Context) (publish.Summary, error) {
 	info, err := r.findTarget(ctx)
 	if err != nil {
@@ -87,8 +88,8 @@ func (r *Recovery) Run(ctx context.Context) (publish.Summary, error) {
 	return r.publishStates(ctx, false)
 }
 
-// findTarget returns the stream's state, nil if it is missing and may be made, or why nothing may be
-// published into it.
+// findTarget returns the stream's state, or why nothing may be published into the stream. It returns nil, nil if the
+// stream is missing and may be created.
 func (r *Recovery) findTarget(ctx context.Context) (*jetstream.StreamInfo, error) {
 	if slices.ContainsFunc(r.sources, func(id stream.Identity) bool { return id.Demo }) {
 		return nil, errors.New("the demonstration is not recovered: serve --demo makes it anew in an empty directory")
@@ -118,7 +119,8 @@ func (r *Recovery) findTarget(ctx context.Context) (*jetstream.StreamInfo, error
 		return info, nil
 	}
 
-	var epochs []string // each once: two files may be of one epoch
+	// Refuse. The error has each epoch once, since two sources may be of the same one.
+	var epochs []string
 	for _, source := range r.sources {
 		if !slices.Contains(epochs, source.Epoch) {
 			epochs = append(epochs, source.Epoch)
@@ -140,13 +142,16 @@ func (r *Recovery) createTarget(ctx context.Context) error {
 	return nil
 }
 
+// renewEpoch gives the stream a new epoch, which follows the stream's old epoch and the sources' epochs.
 func (r *Recovery) renewEpoch(ctx context.Context, info *jetstream.StreamInfo) error {
 	epoch := events.NewEpoch()
 	followed := append([]stream.Identity{stream.IdentityOf(info)}, r.sources...)
+
+	// Keep the other metadata, without the broker's own (_nats.).
 	cfg := info.Config
-	cfg.Metadata = map[string]string{} // a copy, since info has the same map
+	cfg.Metadata = map[string]string{} // another map, since info.Config has the old one
 	maps.Copy(cfg.Metadata, info.Config.Metadata)
-	maps.DeleteFunc(cfg.Metadata, func(name, _ string) bool { return strings.HasPrefix(name, "_nats.") }) // the broker's own
+	maps.DeleteFunc(cfg.Metadata, func(name, _ string) bool { return strings.HasPrefix(name, "_nats.") })
 	cfg.Metadata[events.MetadataEpoch] = epoch
 	cfg.Metadata[events.MetadataFollows] = strings.Join(stream.Follow(epoch, followed...), " ")
 
@@ -158,7 +163,7 @@ func (r *Recovery) renewEpoch(ctx context.Context, info *jetstream.StreamInfo) e
 	return nil
 }
 
-// publishStates publishes the states that win against the stream, or only counts them.
+// publishStates publishes the states that are greater than the stream's. A dry run only counts them.
 func (r *Recovery) publishStates(ctx context.Context, dryRun bool) (publish.Summary, error) {
 	all := make([]publish.Message, 0, len(r.states))
 	for _, data := range r.states {

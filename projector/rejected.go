@@ -20,7 +20,7 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// rejection is a rejected event, and why.
+// rejection is a rejected event, and the reason.
 type rejection struct {
 	message stream.Message
 	reason  string // one line, at most 200 bytes
@@ -30,12 +30,12 @@ const (
 	// copiesAtOnce bounds the concurrent requests for copies.
 	copiesAtOnce = 32
 
-	// countAfter is the wait before another count after a failed count: the account may forbid counting.
+	// countAfter is the wait after a failed count: the account may forbid counting.
 	countAfter = time.Minute
 )
 
-// rejectReasons returns why an event is rejected, and the same without text from the event, for the
-// log.
+// rejectReasons returns why an event is rejected: it is invalid (err), or it lost against the known state (loss).
+// plain, for the log, has no text from the event.
 func rejectReasons(err error, loss readmodel.Loss) (reason, plain string) {
 	if bad, isEvent := errors.AsType[*events.Error](err); isEvent {
 		return bad.Error(), bad.Plain()
@@ -52,10 +52,10 @@ func rejectReasons(err error, loss readmodel.Loss) (reason, plain string) {
 type copier struct {
 	stream    stream.Stream // of the copies
 	replicas  int
-	nextCount time.Time // owned by Run
+	nextCount time.Time // when count may ask again; only Run's goroutine uses it
 }
 
-// copyAll copies rejected events of an epoch. A second copy of an event replaces the first.
+// copyAll copies rejected events of an epoch. A second copy of an event replaces the first copy.
 func (c *copier) copyAll(ctx context.Context, epoch string, rejected []rejection) error {
 	if len(rejected) == 0 {
 		return nil
@@ -69,7 +69,6 @@ func (c *copier) copyAll(ctx context.Context, epoch string, rejected []rejection
 	for _, r := range rejected {
 		group.Go(func() error { return c.publishCopy(ctx, epoch, r) })
 	}
-
 	return group.Wait()
 }
 
@@ -102,7 +101,7 @@ func (c *copier) publishCopy(ctx context.Context, epoch string, r rejection) err
 func newCopy(epoch string, r rejection) *nats.Msg {
 	m := r.message
 	seq := strconv.FormatUint(m.Sequence, 10)
-	made := &nats.Msg{
+	copied := &nats.Msg{
 		Subject: events.RejectedPrefix + subjectToken(epoch) + "." + seq,
 		Header: nats.Header{
 			events.HeaderReason:   {r.reason},
@@ -114,19 +113,19 @@ func newCopy(epoch string, r rejection) *nats.Msg {
 	}
 
 	if len(m.Data) > events.MaxRejected {
-		made.Data = m.Data[:events.MaxRejected]
-		made.Header.Set(events.HeaderTruncated, "1")
+		copied.Data = m.Data[:events.MaxRejected]
+		copied.Header.Set(events.HeaderTruncated, "1")
 	}
-	return made
+	return copied
 }
 
-// subjectToken turns an epoch into one token of a subject. Epochs that this program makes stay as they are.
+// subjectToken turns an epoch into one token of a subject. It changes only epochs that another program has made.
 func subjectToken(epoch string) string {
 	return strings.NewReplacer(".", "_", "*", "_", ">", "_", " ", "_").Replace(epoch)
 }
 
-// count returns how many copies there are, of any stream's events. After a failure, ok is false until
-// countAfter is over.
+// count returns the number of copies, whichever stream the events came from. ok is false after a failure, and then
+// until countAfter is over.
 func (c *copier) count(ctx context.Context) (copies uint64, ok bool) {
 	if time.Now().Before(c.nextCount) {
 		return 0, false
@@ -143,7 +142,7 @@ func (c *copier) count(ctx context.Context) (copies uint64, ok bool) {
 	return info.State.Msgs, true
 }
 
-// Rejection describes a copy of a rejected event. Strangers wrote its texts.
+// Rejection describes a copy of a rejected event. Its texts are not trusted.
 type Rejection struct {
 	Sequence  uint64    // of the event
 	Subject   string    // of the event
@@ -159,7 +158,6 @@ func ListRejected(ctx context.Context, js jetstream.JetStream) (all []Rejection,
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, nil
 	}
-
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +182,7 @@ func ListRejected(ctx context.Context, js jetstream.JetStream) (all []Rejection,
 	return all, nil
 }
 
-// parseRejection reads a copy. It returns false for a message that no projector made.
+// parseRejection reads a copy. It returns false for a message that is no copy of a projector.
 func parseRejection(m *stream.Message) (Rejection, bool) {
 	seq, err := strconv.ParseUint(m.Header.Get(events.HeaderSequence), 10, 64)
 	if err != nil {

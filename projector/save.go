@@ -14,29 +14,30 @@ import (
 )
 
 const (
-	// copyWithin bounds the copying of a commit's rejected events. If the time is over, all are copied again.
+	// copyWithin bounds the copying of a commit's rejected events. After that, the next try copies all of them again.
 	copyWithin = 30 * time.Second
 
 	// maxRejectedBytes bounds the rejected events that wait to be copied.
 	maxRejectedBytes = 16 << 20
 
-	// flushEvery is how often flush looks whether the store has been written.
+	// flushEvery is the time between two checks whether the store has been written.
 	flushEvery = 20 * time.Millisecond
 )
 
-// commit is the content of one transaction of the store, and the rejected events that are copied before.
+// commit is the content of one transaction of the store, and the rejected events to copy before it.
 type commit struct {
 	states        map[events.Subject]snapshots.State
 	lacking       []events.Subject
 	rejected      []rejection
 	rejectedBytes int
 
-	since time.Time // zero if there is nothing to save
+	since time.Time // when its first change was noted; zero if there is nothing to save
 
-	// These fields are set when the commit is handed over, and isStale later.
+	// These two fields are set when the commit is handed over.
 	meta    snapshots.Meta
-	changes uint64 // the saver's number of changes
-	isStale bool   // the stream is being read again since: the checkpoint in meta belongs to the old sequences
+	changes uint64 // saver.changes at that moment
+
+	isStale bool // a rereading began after that moment, so the checkpoint in meta no longer counts
 }
 
 func newCommit() *commit { return &commit{states: map[events.Subject]snapshots.State{}} }
@@ -46,36 +47,36 @@ func (c *commit) addRejected(r rejection) {
 	c.rejectedBytes += len(r.message.Data)
 }
 
-// saver hands one commit after another to a goroutine that saves it. Run's goroutine calls its methods,
-// and any goroutine calls flush.
+// saver hands one commit after another to a goroutine that saves it. Only Run's goroutine calls the methods, but any
+// goroutine may call flush and hasAll.
 type saver struct {
-	cfg      Config
-	copies   *copier
-	problems *tracker
+	cfg     Config
+	copies  *copier
+	tracker *tracker
 
-	pending   *commit    // applied, and not handed over yet
-	running   *commit    // handed over, and not in the store yet, or nil
-	isSaving  bool       // a goroutine saves running; if it is false, the last try has failed
+	pending   *commit    // collects what is applied
+	running   *commit    // handed over, and not in the store yet; or nil
+	isSaving  bool       // a goroutine is saving running; if not, the last try to save it has failed
 	results   chan error // of the tries to save running
-	notBefore time.Time  // after a failure
+	notBefore time.Time  // when the next try may begin, after a failure
 
-	sequence uint64        // checkpoint that the store has; 0 while the stream is read again
+	sequence uint64        // the checkpoint in the store; 0 during a rereading
 	changes  atomic.Uint64 // number of changes that were noted
 	saved    atomic.Uint64 // number of changes that the store has
 }
 
-func newSaver(cfg Config, problems *tracker) *saver {
+func newSaver(cfg Config, t *tracker) *saver {
 	return &saver{
 		cfg:      cfg,
 		copies:   &copier{stream: stream.Stream{JS: cfg.JetStream, Name: events.RejectedStream}, replicas: cfg.Replicas},
-		problems: problems,
+		tracker:  t,
 		pending:  newCommit(),
 		results:  make(chan error, 1),
 		sequence: cfg.Meta.Sequence,
 	}
 }
 
-// noteChange notes that there is something to save.
+// noteChange notes that the pending commit has something to save.
 func (s *saver) noteChange() {
 	s.changes.Add(1)
 	if s.pending.since.IsZero() {
@@ -83,14 +84,15 @@ func (s *saver) noteChange() {
 	}
 }
 
-// startIfDue hands over the commit that has failed, or the pending one if it has waited long enough.
+// startIfDue hands over the commit that has failed, or the pending commit if saveEvery is over.
 func (s *saver) startIfDue(p *projection) {
 	if s.isSaving || time.Now().Before(s.notBefore) {
 		return
 	}
 
+	hasFailed := s.running != nil
 	isDue := !s.pending.since.IsZero() && time.Since(s.pending.since) >= s.cfg.pace.saveEvery
-	if s.running != nil || isDue {
+	if hasFailed || isDue {
 		s.start(p)
 	}
 }
@@ -115,24 +117,25 @@ func (s *saver) start(p *projection) {
 	go func() { s.results <- s.save(c) }()
 }
 
-// save copies rejected events, and then saves: no checkpoint passes a rejection that has not been copied.
-// After an error all of it is repeated, which is harmless.
+// save first copies the rejected events, so that no saved checkpoint is past a rejected event without a copy. After
+// an error the caller calls save again, which is harmless.
 func (s *saver) save(c *commit) error {
 	ctx, cancel := context.WithTimeout(context.Background(), copyWithin)
 	defer cancel()
 	if err := s.copies.copyAll(ctx, c.meta.Epoch, c.rejected); err != nil {
 		return fmt.Errorf("rejected events cannot be copied: %w", err)
 	}
-	c.rejected = nil
+	c.rejected = nil // if Save fails, the next try copies nothing again
+
 	return s.cfg.Store.Save(snapshots.Commit{States: c.states, Lacking: c.lacking, Meta: c.meta})
 }
 
-// finish takes the result of the running commit. A commit that has failed is saved again before the next one.
+// finish takes the result of a try to save the running commit. A commit that has failed stays the running one.
 func (s *saver) finish(err error) {
 	s.isSaving = false
 	if err != nil {
 		s.notBefore = time.Now().Add(s.cfg.pace.retryEvery)
-		isNew := s.problems.setProblem(storeProblem, fmt.Sprintf("The store cannot be written: %v.", err))
+		isNew := s.tracker.setProblem(storeProblem, fmt.Sprintf("The store cannot be written: %v.", err))
 		if isNew {
 			s.cfg.Logger.Error("the store cannot be written; the model is served, and saved later", "error", err)
 		}
@@ -144,13 +147,13 @@ func (s *saver) finish(err error) {
 	}
 	s.saved.Store(s.running.changes)
 	s.running = nil
-	s.problems.setProblem(storeProblem, "")
+	s.tracker.setProblem(storeProblem, "")
 }
 
-// saveRest saves everything that has been applied, when the projector ends. Whatever cannot be saved is
-// read again at the next start.
+// saveRest saves everything that has been applied, when the projector ends. After a failure it gives up: the next
+// process reads the unsaved events from the stream.
 func (s *saver) saveRest(p *projection) {
-	// A running commit lacks the states that were applied after it was handed over: another commit follows with that.
+	// If a commit is running, a second one follows with the states that were applied since.
 	for s.isSaving || !s.hasAll() {
 		if !s.isSaving {
 			s.start(p)
@@ -164,8 +167,8 @@ func (s *saver) saveRest(p *projection) {
 	}
 }
 
-// forgetSequences drops the sequences of pending states, which mean nothing any more. The states of the running
-// commit may keep theirs: a later commit says which states the stream lacks.
+// forgetSequences drops the sequences of pending states at the start of a rereading. The running commit keeps its
+// sequences: the commit at the end of the rereading says which states the stream lacks.
 func (s *saver) forgetSequences() {
 	for subject, state := range s.pending.states {
 		s.pending.states[subject] = snapshots.State{Line: state.Line}
@@ -177,12 +180,12 @@ func (s *saver) forgetSequences() {
 	}
 }
 
-// flush waits until the store has every change that was applied before. It fails at once while the store
+// flush waits until the store has every change that was noted before the call. It fails at once while the store
 // cannot be written.
 func (s *saver) flush(ctx context.Context) error {
 	changes := s.changes.Load()
 	for s.saved.Load() < changes {
-		if unsaved := s.problems.current().unsaved; unsaved != "" {
+		if unsaved := s.tracker.current().unsaved; unsaved != "" {
 			return errors.New(unsaved)
 		}
 		if !pause.For(ctx, flushEvery) {

@@ -49,7 +49,7 @@ func (s *source) find(ctx context.Context, mayCreate bool) (*jetstream.StreamInf
 	return s.Info(ctx)
 }
 
-// checkReplaced fails if the stream was deleted and made anew since it was accepted.
+// checkReplaced fails if the stream was deleted and created again since it was accepted.
 func (s *source) checkReplaced(ctx context.Context, accepted *jetstream.StreamInfo) error {
 	info, err := s.Info(ctx)
 	if err != nil {
@@ -61,17 +61,18 @@ func (s *source) checkReplaced(ctx context.Context, accepted *jetstream.StreamIn
 	return nil
 }
 
-// sight is the result of a comparison of the stream with the last messages that were read of it.
-type sight int
+// recognition is the result of a comparison of the stream with the marks of the last messages that were read.
+type recognition int
 
 const (
-	unknownStream sight = iota // the stream holds none of these messages: all were displaced or erased
-	sameStream                 // the newest of these messages that the stream still holds is the one that was read
-	otherStream                // the stream ends before the checkpoint, or holds another message at the sequence of a mark
+	unknownStream recognition = iota // the stream has no message at any mark: all were displaced or erased
+	sameStream                       // the stream has the message of a mark
+	otherStream                      // the stream ends before the checkpoint, or has another message at a mark
 )
 
-// recognize compares the stream with the marks of the last messages that were read, the newest first.
-func (s *source) recognize(ctx context.Context, info *jetstream.StreamInfo, known snapshots.Meta) (sight, error) {
+// recognize compares the stream with the marks, the newest first. The first mark at which the stream has a message
+// decides.
+func (s *source) recognize(ctx context.Context, info *jetstream.StreamInfo, known snapshots.Meta) (recognition, error) {
 	if info.State.LastSeq < known.Sequence {
 		return otherStream, nil
 	}
@@ -82,7 +83,7 @@ func (s *source) recognize(ctx context.Context, info *jetstream.StreamInfo, know
 	for _, mark := range slices.Backward(known.Marks) {
 		m, err := s.Message(ctx, mark.Sequence)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			continue // displaced or erased, which proves nothing: try an older mark
+			continue // a displaced or erased message proves nothing: try an older mark
 		}
 		if err != nil {
 			return unknownStream, err
@@ -96,8 +97,8 @@ func (s *source) recognize(ctx context.Context, info *jetstream.StreamInfo, know
 }
 
 // checkSettings refuses a stream that would lose latest states. It also keeps the demonstration apart: a
-// demonstration reads no other stream with events, and no other server reads the demonstration's stream. A
-// replay (ReadOnly) reads both.
+// demonstration follows no other stream with events, and no other server follows the demonstration's stream. A
+// replay (ReadOnly) reads any stream.
 func (s *source) checkSettings(info *jetstream.StreamInfo) error {
 	if err := refuseStream(info.Config); err != nil {
 		return &fatalError{err}
@@ -162,12 +163,14 @@ const (
 // explainCreate distinguishes errors that only the operator can fix from temporary ones.
 func (s *source) explainCreate(err error) error {
 	reply, isReply := errors.AsType[*jetstream.APIError](err)
-	if !isReply || reply.ErrorCode == jetstream.JSErrCodeStreamNameInUse { // another server created it first
+	if !isReply {
 		return err
 	}
 
 	switch reply.ErrorCode {
-	case codeNoPeers: // a starting cluster looks like this, and its nodes come up
+	case jetstream.JSErrCodeStreamNameInUse: // another server created the stream first: the next session finds it
+		return err
+	case codeNoPeers: // the nodes of a starting cluster come up one by one
 		return fmt.Errorf("waiting for nodes of the broker's cluster: too few are up for %d replicas of the stream; "+
 			"if no more will come, lower --stream-replicas: %w", s.cfg.Replicas, err)
 	case codeReplicas:
@@ -186,13 +189,14 @@ func (s *source) explainCreate(err error) error {
 // describeFull returns a sentence if the stream has no room for a message of the maximal size, or "".
 func describeFull(info *jetstream.StreamInfo) string {
 	c := info.Config
-	if c.MaxBytes > 0 && info.State.Bytes+uint64(max(c.MaxMsgSize, 0)) > uint64(c.MaxBytes) {
+	maxMessage := uint64(max(c.MaxMsgSize, 0)) // MaxMsgSize is -1 without a limit
+	if c.MaxBytes > 0 && info.State.Bytes+maxMessage > uint64(c.MaxBytes) {
 		return "The stream " + c.Name + " is full: it takes in no events; raise its MaxBytes."
 	}
 	return ""
 }
 
-// countMissingPeers counts the copies of the stream that are missing or not current.
+// countMissingPeers counts the replicas of the stream that are missing or not current.
 func countMissingPeers(info *jetstream.StreamInfo) int {
 	if info.Cluster == nil {
 		return 0

@@ -18,45 +18,45 @@ import (
 )
 
 const (
-	// upkeepWithin bounds one call of run, so that the next messages are applied soon.
+	// upkeepWithin is the time after which run begins no further request, so that the next messages are applied soon.
 	upkeepWithin = 100 * time.Millisecond
 
-	// upkeepRetry is the wait after a purge that failed. If the account forbids purges, each one fails.
+	// upkeepRetry is the wait after a failed purge. An account that may not purge fails each time.
 	upkeepRetry = 5 * time.Second
 )
 
-// upkeep purges the messages before removals, and publishes latest states again that other messages have
-// displaced. Run's goroutine calls its methods.
+// upkeep purges the messages before removals, and restores states: it publishes a subject's latest state again if
+// another message has displaced it in the stream. Only Run's goroutine calls the methods.
 type upkeep struct {
-	cfg      Config
-	stream   stream.Stream
-	problems *tracker
+	cfg     Config
+	stream  stream.Stream
+	tracker *tracker
 
-	isActive  bool                         // this server may write, and knows the removals in the store
+	isActive  bool                         // this server may write, and has looked for removals in the store
 	purges    map[events.Subject]uint64    // sequence of a removal
-	displaced map[events.Subject]uint64    // sequence of a message that is not the subject's latest state
-	restored  map[events.Subject]time.Time // when a subject's state was last published again
-	notBefore time.Time
+	displaced map[events.Subject]uint64    // sequence of a message that may have displaced the latest state
+	restored  map[events.Subject]time.Time // when the latest state was last published again
+	notBefore time.Time                    // when the next work may begin, after a failed purge
 }
 
-func newUpkeep(cfg Config, problems *tracker) *upkeep {
+func newUpkeep(cfg Config, t *tracker) *upkeep {
 	return &upkeep{
 		cfg:       cfg,
 		stream:    stream.Stream{JS: cfg.JetStream, Name: cfg.Stream},
-		problems:  problems,
+		tracker:   t,
 		purges:    map[events.Subject]uint64{},
 		displaced: map[events.Subject]uint64{},
 		restored:  map[events.Subject]time.Time{},
 	}
 }
 
-// findRemovals looks in the store for removals after the sequence erased: an earlier process, or another
+// findRemovals looks in the store for removals after the sequence purgedUpTo: an earlier process, or another
 // server, may not have purged the messages before these removals.
-func (u *upkeep) findRemovals(erased uint64) {
+func (u *upkeep) findRemovals(purgedUpTo uint64) {
 	err := u.cfg.Store.Each(nil, func(state snapshots.State) error {
-		// Decode only lines that contain the type of a removal. It may be in another member, such as a reason.
+		// Decoding takes long, so first look for the type of a removal anywhere in the line.
 		mayBeRemoval := bytes.Contains(state.Line, []byte(events.TypeDelisted)) || bytes.Contains(state.Line, []byte(events.TypeDonationRemoved))
-		if state.Sequence <= erased || !mayBeRemoval {
+		if state.Sequence <= purgedUpTo || !mayBeRemoval {
 			return nil
 		}
 		if e, err := events.Decode(state.Line); err == nil && e.Type.Removes() {
@@ -70,31 +70,30 @@ func (u *upkeep) findRemovals(erased uint64) {
 	}
 }
 
-// addState notes a message with the latest state of its subject.
-func (u *upkeep) addState(m *stream.Message, record *readmodel.Record) {
+// noteState notes a message that has set the latest state of its subject.
+func (u *upkeep) noteState(m *stream.Message, record *readmodel.Record) {
 	delete(u.displaced, record.Subject)
 	if record.Removed {
 		u.purges[record.Subject] = m.Sequence
 	}
 }
 
-// addDisplaced notes a message that has set no state: the message may be the last of its subject, after the
-// message with the latest state.
-func (u *upkeep) addDisplaced(m *stream.Message) {
+// noteDisplacement notes a message that has set no state. If the message with the latest state of its subject comes
+// earlier in the stream, it may have been displaced.
+func (u *upkeep) noteDisplacement(m *stream.Message) {
 	if subject, err := events.ParseSubject(m.Subject); err == nil {
 		u.displaced[subject] = m.Sequence
 	}
 }
 
-// forgetUpTo drops the work that follows from messages up to a sequence. It is found again in the store, or in
-// the stream.
+// forgetUpTo drops the purges and restorations that follow from messages up to a sequence.
 func (u *upkeep) forgetUpTo(sequence uint64) {
 	isForgotten := func(_ events.Subject, seq uint64) bool { return seq <= sequence }
 	maps.DeleteFunc(u.purges, isForgotten)
 	maps.DeleteFunc(u.displaced, isForgotten)
 }
 
-// hasPurged reports whether no removal up to a sequence waits for a purge. It is false while u is not active.
+// hasPurged reports whether this server does the upkeep and has purged behind every removal up to a sequence.
 func (u *upkeep) hasPurged(upTo uint64) bool {
 	for _, seq := range u.purges {
 		if seq <= upTo {
@@ -104,17 +103,17 @@ func (u *upkeep) hasPurged(upTo uint64) bool {
 	return u.isActive
 }
 
-// run does some of the work that follows from saved messages, those up to the sequence saved. It returns how
-// many states it has published again. Removals in the store after the sequence erased may need a purge.
-func (u *upkeep) run(ctx context.Context, saved, erased uint64, mayRestore bool) (restored uint64) {
-	// Another server does the work. If this server takes it over, it looks for removals in the store again.
+// run does some of the work that follows from the messages up to the sequence saved, and returns how many states
+// it has restored. The removals up to the sequence purgedUpTo need no purge.
+func (u *upkeep) run(ctx context.Context, saved, purgedUpTo uint64, mayRestore bool) (restored uint64) {
+	// Another server does the work now. Should this server take the work over, it finds the removals in the store.
 	if !u.cfg.MayWrite() {
 		u.isActive = false
 		u.forgetUpTo(saved)
 		return 0
 	}
 	if !u.isActive {
-		u.findRemovals(erased)
+		u.findRemovals(purgedUpTo)
 	}
 
 	if time.Now().Before(u.notBefore) {
@@ -127,7 +126,7 @@ func (u *upkeep) run(ctx context.Context, saved, erased uint64, mayRestore bool)
 		sentence = fmt.Sprintf("Messages before removals are not purged: %v.", err)
 		u.notBefore = time.Now().Add(upkeepRetry)
 	}
-	isNew := u.problems.setProblem(purgesProblem, sentence)
+	isNew := u.tracker.setProblem(purgesProblem, sentence)
 	if isNew && sentence != "" {
 		u.cfg.Logger.Warn("messages before removals are not purged; trying again", "problem", sentence)
 	}
@@ -154,12 +153,12 @@ func (u *upkeep) purgeAll(ctx context.Context, saved uint64, deadline time.Time)
 	return nil
 }
 
-// purgeBefore purges the messages before a removal, if the stream still has the removal there: the stream
-// may have been replaced since.
+// purgeBefore purges the messages before a removal, if the stream has the removal at the sequence: the stream may
+// have been replaced since the removal was read.
 func (u *upkeep) purgeBefore(ctx context.Context, subject events.Subject, seq uint64) error {
 	m, err := u.stream.Message(ctx, seq)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return nil // displaced, or of another stream, where it is read again
+		return nil // the removal was displaced, or the stream was replaced and will be reread
 	}
 	if err != nil {
 		return err
@@ -171,8 +170,8 @@ func (u *upkeep) purgeBefore(ctx context.Context, subject events.Subject, seq ui
 	return u.stream.PurgeBefore(ctx, subject.String(), seq)
 }
 
-// restoreAll publishes displaced states again. Another program may do the same, so between two publications
-// of a subject's state restoreEvery must pass.
+// restoreAll publishes displaced states again. Another program may do the same, so this server waits restoreEvery
+// before it publishes the same state once more.
 func (u *upkeep) restoreAll(ctx context.Context, saved uint64, deadline time.Time) (restored uint64) {
 	for subject, seq := range u.displaced {
 		if time.Now().After(deadline) {
@@ -182,7 +181,8 @@ func (u *upkeep) restoreAll(ctx context.Context, saved uint64, deadline time.Tim
 		if isRecent || seq > saved {
 			continue
 		}
-		// A message hides nothing if there is no state, or if the latest state comes later in the stream.
+
+		// The message displaces nothing if its subject has no state, or if the latest state was read after the message.
 		state, isKnown, err := u.cfg.Store.State(subject)
 		if err != nil {
 			continue
@@ -197,7 +197,7 @@ func (u *upkeep) restoreAll(ctx context.Context, saved uint64, deadline time.Tim
 			u.restored[subject] = time.Now()
 			restored++
 		}
-		if err == nil || natserr.IsConflict(err) { // a conflict: the subject has a newer message
+		if err == nil || natserr.IsConflict(err) { // a conflict: the subject has a newer message, which will be read
 			delete(u.displaced, subject)
 		}
 	}

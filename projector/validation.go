@@ -30,9 +30,9 @@ type validation struct {
 }
 
 // ServeValidation answers requests on events.ValidateSubject until stop is called. A reply says whether a
-// Projector, with the same decoder, would reject an event. It also refuses a revision far ahead of the
-// clock. It needs no stream, and nc need not be up. Every process of a stream calls ServeValidation once;
-// the processes share the requests. known returns the greatest revision known of a subject, or 0.
+// Projector, which has the same decoder, would reject an event. It also refuses a revision far ahead of the
+// clock. ServeValidation needs no stream, and nc need not be up. The processes that call it share the requests.
+// known returns the greatest revision known of a subject, or 0; it may be nil.
 func ServeValidation(nc *nats.Conn, known func(events.Subject) int64, log *slog.Logger) (stop func(), err error) {
 	d := &decoder{renderer: readmodel.NewRenderer(), log: log}
 	service, err := micro.AddService(nc, micro.Config{
@@ -43,7 +43,7 @@ func ServeValidation(nc *nats.Conn, known func(events.Subject) int64, log *slog.
 		return nil, fmt.Errorf("service %s: %w", events.ValidateSubject, err)
 	}
 
-	stop = func() { _ = service.Stop() } // a lost connection has ended it already
+	stop = func() { _ = service.Stop() } // its error means that a lost connection has ended the service before
 
 	err = service.AddEndpoint("validate", micro.HandlerFunc(func(r micro.Request) {
 		if err := r.RespondJSON(d.validate(r.Data(), nats.Header(r.Headers()), known)); err != nil {
@@ -60,18 +60,21 @@ func ServeValidation(nc *nats.Conn, known func(events.Subject) int64, log *slog.
 // validate returns the verdict on an event, as if it were published on the subject that the header names.
 // Without that header, the subject is the event's own.
 func (d *decoder) validate(payload []byte, header nats.Header, known func(events.Subject) int64) validation {
-	e, err := events.Decode(payload) // d.decode below finds the same error, if the header names a subject
 	m := stream.Message{Subject: header.Get(events.HeaderSubject), Data: payload, Header: header}
-	if _, isGiven := header[events.HeaderSubject]; !isGiven {
-		if err != nil && events.IsBinaryMode(header) {
+	_, hasSubject := header[events.HeaderSubject]
+
+	e, err := events.Decode(payload)
+	if err != nil && !hasSubject {
+		if events.IsBinaryMode(header) {
 			err = events.ErrBinaryMode
 		}
-		if err != nil {
-			return validation{Reason: err.Error()}
-		}
+		return validation{Reason: err.Error()}
+	}
+	if !hasSubject {
 		m.Subject = e.Data.Subject().String()
 	}
 
+	// An invalid payload with a given subject fails here.
 	if result := d.decode(&m); result.err != nil {
 		return validation{Reason: result.err.Error()}
 	}
