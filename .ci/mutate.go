@@ -15,7 +15,7 @@ import (
 
 const listFile = ".ci/mutations.txt"
 
-// mutation is a change that breaks the program. A test in pkg that run matches must fail.
+// mutation is a change that breaks the program. One of the tests that run, a pattern, matches in pkg must fail.
 type mutation struct {
 	title    string
 	pkg, run string

@@ -32,7 +32,7 @@ func isLostValue(s string) bool {
 	return false
 }
 
-// ReadChatID returns the chat id that s asks for: s itself, or the id in a reference (ReferredChatID). ok
+// ReadChatID returns the chat id that s contains: s itself, or the id in a reference (ReferredChatID). ok
 // reports whether the result is a chat id.
 func ReadChatID(s string) (id string, ok bool) {
 	if referred, refers := ReferredChatID(s); refers {

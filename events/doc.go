@@ -3,14 +3,13 @@
 // same for people, asyncapi.yaml for machines. Package publish sends events.
 //
 // Every event carries the whole state of its subject, and one function, Compare, says which of two
-// states is the latest. So applying an event twice, or late, or from another source changes nothing.
+// states is the latest. So it does no harm to apply an event twice, late, or from another source.
 // Everything above this package rests on that.
 //
 // Read event.go (what an event is), order.go (which state is the latest), decode.go and encode.go (its
 // JSON), validate.go (its bounds), subject.go (its NATS subject), errors.go (what a rejection says),
 // chatid.go (what a chat id is, here and in the API) and stream.go (names).
 //
-// Decode never panics and takes exactly the events that the contract allows; its error names the member
-// at fault in one line that fits a header. Encode refuses the same events. AppendData writes equal data
-// as equal text: digests, and the order of states with equal revisions, rest on that.
+// Decode never panics and accepts exactly the events that the contract allows. Its error names the member
+// at fault in one line that fits a header. Encode refuses the same events.
 package events

@@ -31,8 +31,8 @@ func Encode(e Event) ([]byte, error) {
 	return w.b, nil
 }
 
-// AppendData appends the JSON of d, without an envelope, to dst. Equal data give equal text: digests, and
-// the order of states with equal revisions, rest on that. d must be valid (Validate).
+// AppendData appends the JSON of d, without an envelope, to dst. Equal data give equal text: digests and
+// Compare rest on that. d must be valid (Validate).
 func AppendData(dst []byte, d Data) []byte {
 	w := writer{dst}
 	d.appendTo(&w)

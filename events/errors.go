@@ -78,8 +78,8 @@ func newQuotingError(field, problem, text string) error {
 // timeCharacters are the characters of times in the formats of databases and languages.
 const timeCharacters = "0123456789-+:.,/ TtZz"
 
-// newTimeError is newError for a time. It quotes the text if the text looks like a time: the usual
-// mistake is another format, and the sender may not know which format a library chose.
+// newTimeError is newError for a time. It quotes a text that looks like a time: the usual mistake is another
+// format, and the sender may not know which format a library chose.
 func newTimeError(field, problem, written string) error {
 	looksLikeTime := written != "" && len(written) <= maxQuoted && strings.Trim(written, timeCharacters) == ""
 	if !looksLikeTime {

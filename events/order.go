@@ -18,10 +18,9 @@ func Revision(d Data) int64 { return d.stateRevision() }
 // Revised returns d with another revision.
 func Revised(d Data, revision int64) Data { return d.withRevision(revision) }
 
-// CheckRevision returns an *Error if the revision of d is more than a day ahead of now and greater than
-// known, the greatest known revision of the subject (0: none). Such a revision is a mistake, often a
-// clock in microseconds. A projector does not call CheckRevision, so that no clock decides which state is
-// the latest.
+// CheckRevision returns an *Error if the revision of d is more than a day ahead of now, usually from a clock in
+// microseconds. A revision up to known, the greatest known revision of the subject or 0, is never an error. A
+// projector does not call CheckRevision, so that no clock decides which state is the latest.
 func CheckRevision(d Data, known int64, now time.Time) error {
 	if r := Revision(d); r > now.Add(24*time.Hour).UnixMilli() && r > known {
 		return newDataError("revision", "more than a day ahead of the clock, in milliseconds since 1970")
@@ -59,7 +58,7 @@ func RankOf(d Data) Rank {
 	return Rank{Revision(d), IsRemoval(d), HashJSON(AppendData(nil, d))}
 }
 
-// HashJSON returns the hash of a state that AppendData has written.
+// HashJSON returns the hash of a state. canonical is the JSON that AppendData has written.
 func HashJSON(canonical []byte) Hash {
 	sum := sha256.Sum256(canonical)
 	return Hash(sum[:len(Hash{})])

@@ -72,8 +72,8 @@ func (s Subject) Masked() string {
 	return s.String()
 }
 
-// MaskSubject is Masked for the subject of any message, also of a message that violates the contract: its
-// subject may contain a donation's id. payload may be nil. Subjects of other streams stay unchanged.
+// MaskSubject is Masked for the subject of any message. A subject that violates the contract may contain a
+// donation's id, too. payload may be nil. Subjects of other streams stay unchanged.
 func MaskSubject(subject string, payload []byte) string {
 	if !strings.HasPrefix(subject, "registry.") {
 		return subject

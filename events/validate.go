@@ -176,8 +176,8 @@ func checkLength(field, s string, limit int) error {
 	return nil
 }
 
-// checkAttribute accepts text that fits a message header unchanged: control characters would break
-// the header (and are not allowed in CloudEvents strings), and outer spaces would be trimmed.
+// checkAttribute accepts text that fits a message header unchanged. Control characters would break the header,
+// and CloudEvents forbids them. Outer spaces would be trimmed.
 func checkAttribute(field, s string, limit int) error {
 	if s == "" {
 		return newError(field, "missing or empty")

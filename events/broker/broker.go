@@ -1,7 +1,7 @@
 // Package broker runs a NATS server with JetStream inside this process, for a registry on one machine.
 //
-// It adds three things to the server: everything that is acknowledged has been synced to the disk, only
-// users can connect from other machines, and there is at most one listener. Start with Start.
+// It adds three things to the server: every acknowledged message has been synced to the disk, only users
+// can connect from other machines, and there is at most one listener. Start with Start.
 //
 //	broker.go  Start, Connect, Health, Shutdown
 //	options.go the server's options: listener, users, sync, limits
@@ -142,8 +142,8 @@ func (b *Broker) Connect(opts ...nats.Option) (*nats.Conn, error) {
 
 // Health returns nil while every stream can be written. After a failed write, such as on a full disk,
 // the server accepts no more events into that stream until the process is restarted; the stream can
-// still be read. A problem counts once two calls in a row have found it, since a stream that is being
-// created or deleted looks like a lost one for a moment. Health may wait for the disk.
+// still be read. A problem counts once two calls in a row have found it: a stream looks lost for a moment
+// while it is created or deleted. Health may wait for the disk.
 func (b *Broker) Health() error {
 	found := b.findProblem()
 

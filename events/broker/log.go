@@ -33,7 +33,7 @@ func (l *logger) fatalReason() string {
 	return l.reason
 }
 
-// isDebug reports whether debug messages are enabled, since building them costs the server time.
+// isDebug reports whether debug messages are enabled. If not, the server does not build them.
 func (l *logger) isDebug() bool { return l.slog.Enabled(context.Background(), slog.LevelDebug) }
 
 // logLine writes one line with a constant message. Clients can cause any number of lines, and the rate limit of

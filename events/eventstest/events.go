@@ -37,7 +37,7 @@ func makeEntry(r *rand.Rand, i int) events.Entry {
 		Reason:     pickReason(r),
 		Verified:   r.IntN(3) > 0,
 		ReportID:   fmt.Sprintf("R-%07d", i),
-		ReportedAt: Start().Add(time.Duration(i)*7*time.Minute + time.Duration(r.IntN(420_000))*time.Millisecond),
+		ReportedAt: Start().Add(time.Duration(i)*7*time.Minute + time.Duration(r.IntN(7*60_000))*time.Millisecond),
 		Revision:   1,
 	}
 
@@ -229,8 +229,8 @@ func Complete(e events.Entry) events.Entry {
 	return e
 }
 
-// Unset returns the names of the fields of T that are zero in all values. A test with it notices a new field for
-// which it draws no values.
+// Unset returns the names of the fields of T that are zero in all values. With it, a test finds a new field that
+// its values do not cover.
 func Unset[T any](values []T) (names []string) {
 	for i := range reflect.TypeFor[T]().NumField() {
 		isSet := slices.ContainsFunc(values, func(v T) bool { return !reflect.ValueOf(v).Field(i).IsZero() })
@@ -256,7 +256,7 @@ func anyName() *rapid.Generator[string] {
 	return anyText(1, 200).Filter(func(s string) bool { return strings.TrimSpace(s) != "" })
 }
 
-// anyText draws any text of least to most code points without NUL.
+// anyText draws any text of least to most characters (Unicode code points) without NUL.
 func anyText(least, most int) *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		return strings.ReplaceAll(rapid.StringN(least, most, -1).Draw(t, "text"), "\x00", "?")

@@ -56,8 +56,8 @@ var claims struct {
 	open []net.PacketConn
 }
 
-// Address returns an unused address of this machine, for a program that cannot report where it listens. No two
-// running processes get the same address. Any goroutine may call it.
+// Address returns an unused address of this machine, for a program that cannot report where it listens. Tests of
+// another process never get the same address. Any goroutine may call it.
 func Address() (string, error) {
 	claims.Lock()
 	defer claims.Unlock()

@@ -41,9 +41,9 @@ type explained struct {
 func (e *explained) Error() string   { return e.text }
 func (e *explained) Unwrap() []error { return []error{e.kind, e.cause} }
 
-// Explain wraps the error of a request or publish, on a subject that begins with prefix, if it knows the
-// reason: the user may not make the request, there is no JetStream, or JetStream does not answer. Any other
-// error, such as jetstream.ErrStreamNotFound, stays unchanged. nc is nil if there is no connection.
+// Explain adds the reason to the error of a request or publish: the user may not make the request, there is
+// no JetStream, or JetStream does not answer. Any other error, such as jetstream.ErrStreamNotFound, stays
+// unchanged. The subject of the request begins with prefix. nc is nil if there is no connection.
 func Explain(nc *nats.Conn, err error, prefix string) error {
 	if nc != nil {
 		err = explainRefusal(nc, err, prefix)
@@ -167,7 +167,7 @@ func isTimeout(err error) bool {
 	return isAny(err, context.DeadlineExceeded, nats.ErrTimeout, jetstream.ErrAsyncPublishTimeout)
 }
 
-// IsConflict reports whether a message was not stored because the stream has got another last message than
+// IsConflict reports whether a message was not stored because the last sequence differs from the sequence that
 // the publisher expected.
 func IsConflict(err error) bool {
 	code := apiCode(err)

@@ -29,7 +29,7 @@ import (
 	"example.org/registry/events/stream"
 )
 
-// headerRoom is the number of bytes left for the headers of a message, which MaxPayload includes.
+// headerRoom is the number of bytes for the headers: the stream's limit, MaxPayload, includes them.
 const headerRoom = 512
 
 // Config configures a Publisher. The zero value is usable.
@@ -146,7 +146,7 @@ func ParseMessage(payload []byte) (Message, error) {
 	return m, m.Check()
 }
 
-// Check returns the *events.Error for which the message would not be sent. A Payload must come from
+// Check returns the *events.Error because of which the message cannot be sent. A Payload must come from
 // ParseMessage, which has validated its event.
 func (m *Message) Check() error {
 	if m.Payload == nil {
@@ -198,7 +198,7 @@ func (p *Publisher) lastState(ctx context.Context, subject string) (state, error
 	return state{e.Data, m.Sequence}, nil
 }
 
-// order is the place of a state among the states that the stream has.
+// order is the result of comparing a state with the last state in the stream.
 type order int
 
 const (

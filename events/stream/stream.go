@@ -128,8 +128,8 @@ func (s Stream) LastMessage(ctx context.Context, subject string) (Message, error
 	return s.getMessage(ctx, request{Last: subject})
 }
 
-// getMessage asks for one message. The reply has the message's headers in JSON, so none of them is taken for
-// the broker's own.
+// getMessage asks for one message. Its headers come inside the JSON of the reply, so that the client library
+// takes none of them for the broker's own.
 func (s Stream) getMessage(ctx context.Context, r request) (Message, error) {
 	reply, err := s.requestAPI(ctx, "STREAM.MSG.GET", r)
 	if err != nil {
