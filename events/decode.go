@@ -258,11 +258,11 @@ func readObject(name string, raw []byte, object any) error {
 }
 
 // memberPath returns the name of an object's member in errors, such as "data.name", or "id" in the envelope.
-func memberPath(object, member string) string {
-	if object == "event" {
+func memberPath(name, member string) string {
+	if name == "event" {
 		return member
 	}
-	return object + "." + member
+	return name + "." + member
 }
 
 // missingMember returns the name of the first required member that is missing, or "". object points to one
@@ -278,8 +278,8 @@ func missingMember(object any) string {
 	return ""
 }
 
-// explainJSON turns an error of the JSON library about an object into an *Error that repeats no input.
-func explainJSON(err error, object string, raw []byte) error {
+// explainJSON turns an error of the JSON library about the named object into an *Error that repeats no input.
+func explainJSON(err error, name string, raw []byte) error {
 	if errors.Is(err, jsontext.ErrDuplicateName) {
 		return newError("event", "an object has the same member twice")
 	}
@@ -294,9 +294,9 @@ func explainJSON(err error, object string, raw []byte) error {
 	if semantic, ok := errors.AsType[*json.SemanticError](err); ok {
 		member := strings.ReplaceAll(strings.TrimPrefix(string(semantic.JSONPointer), "/"), "/", ".")
 		if member == "" {
-			return newError(object, describeKind(semantic))
+			return newError(name, describeKind(semantic))
 		}
-		return newError(memberPath(object, member), describeKind(semantic))
+		return newError(memberPath(name, member), describeKind(semantic))
 	}
 
 	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
@@ -305,17 +305,14 @@ func explainJSON(err error, object string, raw []byte) error {
 	return newError("event", "not JSON that RFC 8259 allows")
 }
 
-// describeKind says which kind of JSON value the Go type of the error needs.
+// describeKind returns the problem of a value of the wrong kind: it names the kind of JSON that the Go type needs.
 func describeKind(err *json.SemanticError) string {
-	want := err.GoType
-	if want == nil {
-		return "must be an object"
-	}
-	for want.Kind() == reflect.Pointer {
-		want = want.Elem()
+	want := reflect.Struct // unless the error has a type
+	if err.GoType != nil {
+		want = err.GoType.Kind()
 	}
 
-	switch want.Kind() {
+	switch want {
 	case reflect.Struct:
 		return "must be an object"
 	case reflect.Bool:

@@ -220,7 +220,7 @@ func IsID(s string) bool {
 
 	for i := range len(s) {
 		c := s[i]
-		isLetter := c|0x20 >= 'a' && c|0x20 <= 'z' // 0x20 makes a capital letter small
+		isLetter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 		isDigit := c >= '0' && c <= '9'
 		isMark := c == '_' || c == '-'
 		if !isLetter && !isDigit && !isMark {

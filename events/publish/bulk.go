@@ -19,7 +19,7 @@ import (
 const (
 	maxBatch      = 1000        // messages: the broker's limit
 	maxBatchBytes = 4 << 20     // payload, far below the broker's buffer
-	maxLookups    = 64          // of last messages, at the same time
+	maxLookups    = 64          // lookups of last messages at the same time
 	maxAttempts   = 4           // to send a batch that is not acknowledged
 	attemptPause  = time.Second // before sending such a batch again
 )
@@ -112,7 +112,7 @@ func (p *Publisher) publishBatch(ctx context.Context, batch []Message) (Summary,
 			return Summary{}, &MessageError{0, ctx.Err()}
 		}
 
-		// After a refusal, the broker would refuse the batch again.
+		// A refusal is final. Without a reply, perhaps only the acknowledgment was lost.
 		_, isReply := errors.AsType[*jetstream.APIError](err)
 		isRefusal := isReply || errors.Is(err, natserr.ErrRefused)
 		if isRefusal || attempt == maxAttempts || !pause.For(ctx, attemptPause) {
