@@ -2,16 +2,16 @@ package terms
 
 import "strings"
 
-// The bounds of a word whose stem is guessed, and of the stem, in letters. A shorter stem is ambiguous, and
-// a longer text is no word.
+// The bounds of a word whose stem is guessed, and of the stem, in letters. A shorter stem would be ambiguous, and
+// a longer text is hardly a word.
 const (
 	minGuessed = 4
 	maxGuessed = 32
 	minStem    = 3
 )
 
-// guessStem returns an unknown word, which has no marks, without its ending. It takes the word for a loan word
-// or a name, whose forms are regular: the endings of a noun, an adjective in -owy, or a verb in -ować.
+// guessStem returns an unknown word, which has no marks, without its ending. Most unknown words are loan words or
+// names, whose forms are regular: they end as a noun, an adjective in -owy, or a verb in -ować.
 func guessStem(plain string) string {
 	hasOtherRunes := strings.ContainsFunc(plain, func(r rune) bool { return r < 'a' || r > 'z' })
 	if len(plain) < minGuessed || len(plain) > maxGuessed || hasOtherRunes {
@@ -26,8 +26,8 @@ func guessStem(plain string) string {
 	return plain
 }
 
-// cutEnding returns a word without the longest of the endings that leaves a stem. For the ending dzie=d, which
-// has softened a d, the stem gets its d back.
+// cutEnding returns a word without the longest of the endings that leaves a stem. For an ending such as dzie=d,
+// which has softened a consonant of the stem, the stem gets the consonant after "=" back: sadzie becomes sad.
 func cutEnding(word, endings string) string {
 	longest := 0
 	stem := word
@@ -43,7 +43,7 @@ func cutEnding(word, endings string) string {
 	return stem
 }
 
-// The endings, without marks. After "=" is the consonant of the stem that the ending has softened.
+// The endings, without marks.
 const (
 	verbEndings = `uj uje ujesz ujemy ujecie uja ujac ujacy ujaca ujace ujacego ujacej ujacym ujacych ujacymi owac owal owala owalo owali owaly owalem
 		owalam owales owalas owalismy owalysmy owalby owalaby owaliby owawszy owano owany owana owane owani owanego owanej owanemu owanym owanych owanymi

@@ -3,7 +3,6 @@ package terms
 import (
 	"bytes"
 	_ "embed" // the file
-	"slices"
 	"strings"
 
 	"github.com/blevesearch/vellum"
@@ -12,17 +11,17 @@ import (
 //go:embed lexicon.fst
 var lexiconFile []byte
 
-// lexicon has the lemmas of the forms of words: "sklep" for sklepu, sklepem and sklepach. Forms are looked up
-// in the file itself, so four million of them take its 2.5 MB and hardly any more memory. Any goroutine may
-// use a lexicon.
+// lexicon has the lemmas of the forms of words: "sklep" for sklepu, sklepem and sklepach. Forms are looked up in the
+// file itself, so four million of them take its 2.5 MB and hardly any more memory. Any goroutine may use a lexicon.
 //
 // The file has a line that names its source, a line for each set of rules, an empty line, and a transducer of
-// package vellum from forms to the numbers of their sets. A rule turns a form into a lemma: its first letter
-// says how many letters to cut off the end (A: none, B: one …), and the others are appended. A set has a rule
-// for each lemma that the form may have. So words with the same inflection share the ends of their paths.
+// package vellum, which maps forms to the numbers of their sets. A rule turns a form into a lemma: its first
+// letter says how many letters to cut off the end (A: none, B: one …), and its other letters are appended. A set
+// has a rule for each lemma that the form may have. Words with the same inflection share sets, so the transducer
+// stores their common endings once.
 //
-// Forms and lemmas consist of the letters a to z and the nine Polish ones with marks, in lower case.
-// In the transducer each is a byte: letters with marks are capitals (see encodeWord).
+// Forms and lemmas consist of the letters a to z and the nine Polish letters with marks, in lower case. In the
+// transducer each letter is a byte: letters with marks are capitals (see encodeWord).
 type lexicon struct {
 	source string
 	sets   []string
@@ -63,8 +62,7 @@ func (l *lexicon) lemmasOf(form string) (lemmas []string) {
 // maxSpelled bounds the letters of a form whose other spellings are looked for.
 const maxSpelled = 40
 
-// appendSpellings appends the forms that equal this one except for marks that it lacks: zadał and żądał for
-// "zadal".
+// appendSpellings appends the forms that equal this form once their marks are dropped: zadał and żądał for "zadal".
 func (l *lexicon) appendSpellings(dst []string, form string) []string {
 	key, ok := encodeWord(form)
 	if !ok || len(key) > maxSpelled {
@@ -73,8 +71,8 @@ func (l *lexicon) appendSpellings(dst []string, form string) []string {
 	return l.appendPaths(dst, key, 0, l.forms.Start())
 }
 
-// appendPaths appends the forms that begin with the first n letters of key, which lead to state, and whose
-// other letters are those of key with or without marks.
+// appendPaths appends the forms that begin with the first n letters of key, and go on with its other letters, with
+// or without marks. The first n letters lead to state. appendPaths changes the other letters, and restores them.
 func (l *lexicon) appendPaths(dst []string, key []byte, n, state int) []string {
 	if n == len(key) {
 		if l.forms.IsMatch(state) {
@@ -90,7 +88,7 @@ func (l *lexicon) appendPaths(dst []string, key []byte, n, state int) []string {
 			dst = l.appendPaths(dst, key, n+1, next)
 		}
 	}
-	key[n] = letter // the caller goes on with the key as it was
+	key[n] = letter
 	return dst
 }
 
@@ -100,11 +98,13 @@ var (
 	decoder = strings.NewReplacer("A", "ą", "C", "ć", "E", "ę", "L", "ł", "N", "ń", "O", "ó", "S", "ś", "X", "ź", "Z", "ż")
 )
 
+// alphabet has the bytes of encoded words.
+const alphabet = "abcdefghijklmnopqrstuvwxyzACELNOSXZ"
+
 // encodeWord returns a byte for each letter of a word. ok is false if the word has a letter that no form has.
 func encodeWord(word string) (letters []byte, ok bool) {
-	letters = []byte(encoder.Replace(word))
-	isForeign := func(letter byte) bool { return letter < 'A' || letter > 'z' || 'Z' < letter && letter < 'a' }
-	return letters, !slices.ContainsFunc(letters, isForeign)
+	encoded := encoder.Replace(word)
+	return []byte(encoded), strings.Trim(encoded, alphabet) == ""
 }
 
 // decodeWord is the inverse of encodeWord.

@@ -25,9 +25,9 @@ var stopFile string
 // Stemmer holds the data that all analyzers share: the table, the lexicon and the stop words. It
 // does not change after New; any goroutine may use it.
 type Stemmer struct {
-	table   map[string][]string // form to terms
-	marked  map[string][]string // form without marks to the forms of the table that have some
-	same    map[string]string   // lemma of the lexicon to the lemma that represents it
+	table   map[string][]string // by form: its terms
+	marked  map[string][]string // by form without marks: the forms of the table with marks
+	same    map[string]string   // by lemma of the lexicon: the lemma that stands for it
 	lexicon *lexicon
 	stop    map[string]struct{} // folded, with and without marks
 }
@@ -54,7 +54,7 @@ func New() *Stemmer {
 		}
 	}
 
-	// A word without marks leads to the forms that differ from it in marks alone.
+	// Let a form be found without its marks.
 	for _, form := range slices.Sorted(maps.Keys(s.table)) {
 		if plain := lookalike.DropMarks(form); plain != form {
 			s.marked[plain] = append(s.marked[plain], form)
@@ -86,7 +86,7 @@ func lines(file string) iter.Seq[[]string] {
 	}
 }
 
-// inflections has the endings of regular words. words.txt explains them.
+// inflections has the endings of regular words, by the names that words.txt gives the inflections.
 var inflections = map[string]string{
 	"+m": "a u owi em y ów om ami ach",
 	"+k": "a u owi iem i ów om ami ach",
@@ -95,15 +95,16 @@ var inflections = map[string]string{
 		owałem owałam owałeś owałaś owaliśmy owano owany owana owane owani owanego owanej owanych owanie owania owaniem owaniu`,
 }
 
-// declareTerm puts the forms of a term into the table. A form may be the name of an inflection.
+// declareTerm puts the forms of a term into the table. The name of an inflection stands for all its forms.
 func (s *Stemmer) declareTerm(term string, forms []string) {
 	add := func(form string) { s.table[form] = appendNew(s.table[form], cmp.Or(s.same[term], term)) }
 
 	add(term)
 	for _, form := range forms {
-		endings, isRegular := inflections[form]
-		if !isRegular {
+		endings, isInflection := inflections[form]
+		if !isInflection {
 			add(form)
+			continue
 		}
 		for ending := range strings.FieldsSeq(endings) {
 			add(term + ending)
@@ -124,7 +125,7 @@ type Token struct {
 	Terms      []string // of the word; the caller must not change them
 	Plain      string   // the word as written, folded and without diacritics
 	Start, End int      // position in the text, in code points
-	Part       bool     // part of the token before: the letters, or the digits, of a name with both
+	Part       bool     // a run of letters or of digits inside an earlier token that has both
 	Folded     string   // the word as written, folded
 }
 
@@ -163,8 +164,8 @@ func (a *Analyzer) Terms(folded string) []string {
 	return terms
 }
 
-// Tokens appends the tokens of text to dst, in order. Stop words are left out, unless the text has no other words: somebody may
-// be called Kilka.
+// Tokens appends the tokens of text to dst, in order. It leaves out stop words if the text has other words. A text
+// of stop words alone keeps them, since a person may be called Kilka.
 func (a *Analyzer) Tokens(dst []Token, text string) []Token {
 	before := len(dst)
 	dst = a.appendTokens(dst, text, a.stemmer.stop)
@@ -177,48 +178,46 @@ func (a *Analyzer) Tokens(dst []Token, text string) []Token {
 // appendTokens appends the tokens of text, in order, without those that are in stop.
 func (a *Analyzer) appendTokens(dst []Token, text string, stop map[string]struct{}) []Token {
 	for pos := 0; text != ""; {
-		size, runes := measureWord(text)
-		if size == 0 {
-			_, size = utf8.DecodeRuneInString(text)
-			runes = 1
-		} else {
+		size := measureWord(text)
+		if size > 0 {
 			dst = a.appendToken(dst, text[:size], pos, stop)
+		} else {
+			_, size = utf8.DecodeRuneInString(text) // skip a character between words
 		}
 
+		pos += utf8.RuneCountInString(text[:size])
 		text = text[size:]
-		pos += runes
 	}
 	return dst
 }
 
-// measureWord returns the length of the token that text begins with, in bytes and in code points, or
-// 0 if there is none. Invisible characters within a token do not end it. Symbols that stand for
-// letters (ⓚ, ㎏, ™) are tokens of their own, so that Sklep™ is found as sklep.
-func measureWord(text string) (size, runes int) {
+// measureWord returns the length in bytes of the word that text begins with, or 0 if text begins otherwise. A run
+// of symbols that stand for letters (ⓚ, ㎏, ™) is a word of its own, so that Sklep™ is found as sklep. Invisible
+// characters belong to a word if it goes on after them.
+func measureWord(text string) (size int) {
 	isInWord := lookalike.IsWordly
 	if first, _ := utf8.DecodeRuneInString(text); !lookalike.IsWordly(first) {
 		isInWord = isLetterSymbol
 	}
 
-	n := 0
 	for i, r := range text {
-		n++
-		if lookalike.IsInvisible(r) && size > 0 {
-			continue // counts only if the word goes on after it
+		isInvisible := lookalike.IsInvisible(r)
+		if isInvisible && size > 0 {
+			continue
 		}
-		if lookalike.IsInvisible(r) || !isInWord(r) {
+		if isInvisible || !isInWord(r) {
 			break
 		}
 		size = i + utf8.RuneLen(r)
-		runes = n
 	}
-	return size, runes
+	return size
 }
 
 // isLetterSymbol reports whether r is a symbol that folding makes letters or digits of.
 func isLetterSymbol(r rune) bool { return unicode.Is(unicode.So, r) && fold(string(r)) != "" }
 
-// appendToken appends the token of a word at position start, and the parts of the token, unless the word is in stop.
+// appendToken appends the token of a word at position start, and then its parts. It appends nothing if the word is
+// in stop.
 func (a *Analyzer) appendToken(dst []Token, word string, start int, stop map[string]struct{}) []Token {
 	whole := a.newToken(word, start)
 	if _, isStop := stop[whole.Folded]; isStop || whole.Plain == "" { // marks alone are not a word
@@ -226,7 +225,7 @@ func (a *Analyzer) appendToken(dst []Token, word string, start int, stop map[str
 	}
 	dst = append(dst, whole)
 
-	// If a word has letters and digits, each run of letters or of digits is a part, but no single character is.
+	// If a word has letters and digits, each run of at least two letters, or of two digits, is a part.
 	for rest := word; rest != ""; {
 		run := rest[:measureRun(rest)]
 		if run == word {
@@ -262,9 +261,8 @@ func measureRun(word string) int {
 	return len(word)
 }
 
-// termsOf returns the terms of a folded word. If it has marks and is known, it gets the terms of its
-// spelling, else the terms of all words that differ from it in marks alone. If there is no such word,
-// its stem is guessed.
+// termsOf returns the terms of a folded word. A known word with marks has the terms of this very spelling. Another
+// word has the terms of all words that differ from it in marks alone, or else its guessed stem.
 func (s *Stemmer) termsOf(folded string) (terms []string) {
 	plain := lookalike.DropMarks(folded)
 	if plain != folded {
@@ -274,7 +272,7 @@ func (s *Stemmer) termsOf(folded string) (terms []string) {
 		}
 	}
 
-	// The writer may have left out marks: take every word that differs from this one in marks alone.
+	// The writer may have left out or mistaken marks: take every word that differs in marks alone.
 	for _, word := range s.lexicon.appendSpellings(slices.Clone(s.marked[plain]), plain) {
 		terms = s.appendKnown(terms, word)
 	}
