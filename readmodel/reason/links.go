@@ -18,7 +18,8 @@ import (
 	"example.org/registry/readmodel/lookalike"
 )
 
-// rel is the attribute rel of every link: nobody gains by a link, and its page does not learn where a reader was.
+// rel is the attribute rel of every link: a link improves no page's rank, and the page does not learn where its
+// reader was before.
 const rel = "nofollow noopener noreferrer"
 
 // addresses is a parser of http and https addresses that have no markup around them.
@@ -27,7 +28,8 @@ type addresses struct{}
 // Trigger implements parser.InlineParser.
 func (addresses) Trigger() []byte { return []byte{':'} }
 
-// Parse implements parser.InlineParser. The scheme before the colon is already part of the text.
+// Parse implements parser.InlineParser. goldmark calls it at a colon, when the scheme before the colon is already
+// in the text node before.
 func (addresses) Parse(parent ast.Node, block text.Reader, _ parser.Context) ast.Node {
 	line, segment := block.PeekLine()
 	before, isText := parent.LastChild().(*ast.Text)
@@ -36,9 +38,9 @@ func (addresses) Parse(parent ast.Node, block text.Reader, _ parser.Context) ast
 	}
 
 	// An address has a letter or digit after its slashes, and none before its scheme.
-	written := before.Segment.Value(block.Source())
-	scheme := schemeAtEnd.Find(written[max(0, len(written)-len("https")):])
-	beforeScheme, _ := utf8.DecodeLastRune(written[:len(written)-len(scheme)])
+	textBefore := before.Segment.Value(block.Source())
+	scheme := schemeAtEnd.Find(textBefore[max(0, len(textBefore)-len("https")):])
+	beforeScheme, _ := utf8.DecodeLastRune(textBefore[:len(textBefore)-len(scheme)])
 	afterSlashes, _ := utf8.DecodeRune(line[len("://"):])
 	if scheme == nil || lookalike.IsWordly(beforeScheme) || !lookalike.IsWordly(afterSlashes) {
 		return nil
@@ -73,8 +75,8 @@ var (
 	firstReference = regexp.MustCompile("^" + reference)
 )
 
-// lengthOfAddress returns the length of the address at the start of line. It takes a character
-// reference for the character that the reference stands for.
+// lengthOfAddress returns the length of the address at the start of line. A character reference counts as its
+// character.
 func lengthOfAddress(line []byte) (length int) {
 	var opened []rune // brackets that are still to be closed
 	for pos := 0; pos < len(line); {
@@ -107,8 +109,8 @@ func lengthOfAddress(line []byte) (length int) {
 	return length
 }
 
-// renderLink writes the text of a link or an image, and then its address in parentheses. Only the address
-// becomes a link. If the text is the address, the address is written once.
+// renderLink writes the text of a link or an image, and then the address in parentheses. Only the address
+// becomes a link. If the text equals the address, renderLink writes the address alone.
 func renderLink(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	var target []byte
 	switch n := node.(type) {
@@ -130,7 +132,7 @@ func renderLink(w util.BufWriter, source []byte, node ast.Node, entering bool) (
 		return ast.WalkSkipChildren, nil
 	}
 
-	// Otherwise goldmark writes the text first, and this function is called again after the text.
+	// Let goldmark write the text, and then call this function again.
 	if entering {
 		return ast.WalkContinue, nil
 	}
@@ -172,15 +174,15 @@ func renderAutoLink(w util.BufWriter, source []byte, node ast.Node, entering boo
 func writeAddress(w util.BufWriter, address string) {
 	shown := string(util.EscapeHTML([]byte(address)))
 
-	if linked.MatchString(strings.ToLower(address)) {
+	if linkable.MatchString(strings.ToLower(address)) {
 		target := util.EscapeHTML(util.URLEscape([]byte(address), false))
 		shown = `<a href="` + string(target) + `" rel="` + rel + `">` + shown + "</a>"
 	}
 	_, _ = w.WriteString(shown)
 }
 
-// linked matches the addresses that may be links, in small letters: http, https or mailto.
-var linked = regexp.MustCompile(`^(?:mailto:[^/]|https?://[\pL\pN\pM])`)
+// linkable matches the addresses that may be links, in small letters: http, https or mailto.
+var linkable = regexp.MustCompile(`^(?:mailto:[^/]|https?://[\pL\pN\pM])`)
 
 // resolve returns Markdown text with its escapes and character references resolved.
 func resolve(b []byte) string {
@@ -204,7 +206,7 @@ func resolveReferences(b []byte) string {
 // resolveReference returns the character of a reference, or the reference itself if it has no character.
 func resolveReference(ref []byte) []byte {
 	resolved := stdhtml.UnescapeString(string(ref))
-	if strings.HasSuffix(resolved, ";") { // the name is unknown, or only its start is known
+	if strings.HasSuffix(resolved, ";") { // HTML has no reference of this name, but perhaps of the start of the name
 		return ref
 	}
 	return []byte(resolved)

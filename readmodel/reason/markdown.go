@@ -13,8 +13,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// newMarkdown returns goldmark without the parsers that make text disappear: those of HTML and of link
-// reference definitions. The numbers are priorities: goldmark asks the parser with the lowest number first.
+// newMarkdown returns goldmark without its parsers of HTML and of link reference definitions, which make text
+// disappear. The numbers are priorities: goldmark asks the parser with the lowest number first.
 func newMarkdown() goldmark.Markdown {
 	blocks := parser.WithBlockParsers(
 		util.Prioritized(parser.NewSetextHeadingParser(), 100),
@@ -47,14 +47,14 @@ func newMarkdown() goldmark.Markdown {
 // maxNesting bounds how deep lists and quotes nest.
 const maxNesting = 16
 
-// shallow is a parser of lists or quotes that leaves deeper ones than maxNesting as text.
+// shallow is a parser of lists or quotes. It leaves lists and quotes inside maxNesting others as text.
 type shallow struct{ parser.BlockParser }
 
 // Open implements parser.BlockParser.
 func (s shallow) Open(parent ast.Node, reader text.Reader, pc parser.Context) (ast.Node, parser.State) {
 	depth := 0
 	for n := parent; n != nil; n = n.Parent() {
-		if k := n.Kind(); k == ast.KindList || k == ast.KindBlockquote {
+		if n.Kind() == ast.KindList || n.Kind() == ast.KindBlockquote {
 			depth++
 		}
 	}
@@ -65,7 +65,7 @@ func (s shallow) Open(parent ast.Node, reader text.Reader, pc parser.Context) (a
 	return s.BlockParser.Open(parent, reader, pc)
 }
 
-// strikethrough parses ~~. Other numbers of ~ are text: 2~3 z 8~9 rat.
+// strikethrough parses exactly two ~. One ~, or more than two, are text: 2~3 z 8~9 rat.
 type strikethrough struct{ parser.InlineParser }
 
 // Parse implements parser.InlineParser.
@@ -79,7 +79,7 @@ func (s strikethrough) Parse(parent ast.Node, block text.Reader, pc parser.Conte
 	return s.InlineParser.Parse(parent, block, pc)
 }
 
-// nodes renders the nodes that goldmark would render with other attributes, or without some of their text.
+// nodes renders code and links. goldmark would add other attributes to them, or leave out some of their text.
 type nodes struct{}
 
 // RegisterFuncs implements renderer.NodeRenderer.
@@ -90,7 +90,8 @@ func (nodes) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
 	reg.Register(ast.KindAutoLink, renderAutoLink)
 }
 
-// renderFencedCode writes code. The info of the fence becomes its first line, since people write there, too.
+// renderFencedCode writes code. Text after the opening fence becomes the first line of the code, since people
+// write there, too.
 func renderFencedCode(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		_, _ = w.WriteString("</code></pre>\n")

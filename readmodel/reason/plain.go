@@ -9,29 +9,31 @@ import (
 	"example.org/registry/readmodel/lookalike"
 )
 
-// maxMarks is how many non-spacing marks a letter may carry where it is shown. More of them paint
-// over the lines around it.
+// maxMarks is how many non-spacing marks a shown letter may carry. More marks would paint over the lines around
+// the letter.
 const maxMarks = 2
 
-// Plain returns s, a text of a stranger, as it may be shown: in NFC, with at most two non-spacing
-// marks on a letter, and without bidirectional controls, which reorder the text around them.
+// Plain makes s, a text of a stranger, safe to show: in NFC, with at most two non-spacing marks on a letter, and
+// without bidirectional controls, which reorder the text around them.
 func Plain(s string) string { return dropMarks(norm.NFC.String(s)) }
 
 // dropMarks drops bidirectional controls, and from each run of non-spacing marks all but the first maxMarks.
 func dropMarks(s string) string {
-	const firstDropped = 0x300 // no mark and no control comes before it, so most characters need no look-up
-	marks := 0
+	const firstMark = 0x300 // the first mark; the first bidirectional control comes later
+	marks := 0              // in the current run
 	return strings.Map(func(r rune) rune {
-		if r >= firstDropped && unicode.Is(unicode.Bidi_Control, r) {
-			return -1
-		}
-
-		// Count the marks of a run, which any other character ends.
-		if r < firstDropped || !unicode.In(r, unicode.Mn, unicode.Me) {
+		if r < firstMark { // most characters, which need no look-up
 			marks = 0
 			return r
 		}
+		if unicode.Is(unicode.Bidi_Control, r) {
+			return -1
+		}
 
+		if !unicode.In(r, unicode.Mn, unicode.Me) {
+			marks = 0
+			return r
+		}
 		marks++
 		if marks > maxMarks {
 			return -1
@@ -40,8 +42,8 @@ func dropMarks(s string) string {
 	}, s)
 }
 
-// IsVisible reports whether s shows anything: a letter, a number, a punctuation mark or a symbol,
-// except for the few of them that are displayed as nothing.
+// IsVisible reports whether s shows anything: a letter, a number, a punctuation mark or a symbol. The blank
+// braille pattern and invisible characters do not count.
 func IsVisible(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool {
 		const blankBraille = '\u2800'

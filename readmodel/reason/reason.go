@@ -9,7 +9,7 @@
 //  2. The text of a link is its address.
 //  3. The HTML has only the elements p, br, hr, h1 to h6, ul, ol (start), li, blockquote, pre, code,
 //     strong, em, del and a (href, rel), and only http, https and mailto addresses.
-//  4. Time is bounded, and so is the HTML.
+//  4. The time of rendering and the length of the HTML are bounded.
 //
 // Files: reason.go, markdown.go (goldmark's configuration), links.go, plain.go (marks on a letter).
 package reason
@@ -23,12 +23,12 @@ import (
 	"github.com/yuin/goldmark"
 )
 
-// The bounds of the HTML of a reason. None is a time, so all replicas make the same HTML.
+// The bounds of the HTML of a reason. They do not depend on time, so all replicas make the same HTML.
 const (
 	maxGrowth = 4        // bytes of HTML for each byte of the reason
-	frameHTML = 16 << 10 // bytes of HTML besides these
+	extraHTML = 16 << 10 // bytes of HTML that any reason may have in addition
 
-	// maxMarkers is how many markers of emphasis and links a reason may have. For each one, goldmark may
+	// maxMarkers is how many markers of emphasis and links a reason may have. For each marker, goldmark may
 	// read everything before the marker.
 	maxMarkers = 3000
 )
@@ -71,23 +71,25 @@ func (r *Renderer) renderMarkdown(reason string) string {
 	// Without the trailing line feed the x of ~~~x is lost. The output is in memory, so there is no error.
 	var html strings.Builder
 	_ = r.md.Convert([]byte(reason+"\n"), &html)
-	if html.Len() > maxGrowth*len(reason)+frameHTML {
+	if html.Len() > maxGrowth*len(reason)+extraHTML {
 		return escapeText(reason)
 	}
-	return dropMarks(html.String()) // once more: markup between marks is gone, and references may be marks
+
+	// Marks may have come together now that the markup between them is gone, or have come from references.
+	return dropMarks(html.String())
 }
 
 func escapeText(reason string) string { return "<p>" + stdhtml.EscapeString(reason) + "</p>\n" }
 
-// countMarkers returns the number of brackets, and of runs of characters that may be emphasis.
+// countMarkers returns the number of square brackets, and of runs of one of the characters of emphasis.
 func countMarkers(reason string) int {
 	n := strings.Count(reason, "[") + strings.Count(reason, "]")
-	last := byte(0)
-	for i := range len(reason) {
-		if c := reason[i]; c != last && (c == '*' || c == '_' || c == '~') {
+	last := rune(0)
+	for _, c := range reason {
+		if c != last && strings.ContainsRune("*_~", c) {
 			n++
 		}
-		last = reason[i]
+		last = c
 	}
 	return n
 }
@@ -109,7 +111,7 @@ func Text(rendered string) string {
 		tag, rendered, _ = strings.Cut(rest, ">")
 		name, _, _ := strings.Cut(strings.TrimPrefix(tag, "/"), " ")
 		switch name {
-		case "a", "code", "del", "em", "strong": // no new line begins
+		case "a", "code", "del", "em", "strong": // the text goes on in the line
 		default:
 			b.WriteByte(' ')
 		}

@@ -298,7 +298,7 @@ func anchors(out string) (all []anchor) {
 }
 
 // maxHTML bounds the HTML of any reason in bytes: of one that is shown as it is, &amp; for each byte.
-const maxHTML = len("&amp;")*events.MaxReason + frameHTML
+const maxHTML = len("&amp;")*events.MaxReason + extraHTML
 
 // TestBoundOfHTML renders what grows most.
 func TestBoundOfHTML(t *testing.T) {
