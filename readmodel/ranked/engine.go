@@ -28,20 +28,20 @@ type Engine struct {
 	// Logger, if not nil, gets a line when the index is complete, and one when it has failed.
 	Logger *slog.Logger
 
-	gather time.Duration // between two batches; zero means the constant gather
+	// gather is how long changes gather before they are indexed together, as one segment. Zero means defaultGather.
+	gather time.Duration
 
-	stemmer *terms.Stemmer        // set by Run before there is an index
-	index   atomic.Pointer[index] // the index that searches ask; nil while there is none
-	problem atomic.Pointer[string]
+	stemmer *terms.Stemmer         // set by Run before there is an index
+	index   atomic.Pointer[index]  // the index that searches ask; nil while there is none
+	problem atomic.Pointer[string] // what Problem returns; nil while there is none
 }
 
 const (
-	eraseAfter = 20 * time.Hour
-	// gather is how long changes gather before they are indexed together, as one segment.
-	gather = 400 * time.Millisecond
-	// burst is a number of sequences: a model that gains as many during gather is being filled.
+	defaultEraseAfter = 20 * time.Hour
+	defaultGather     = 400 * time.Millisecond
+	// burst is by how much a model's sequence grows during gather if the model is being filled.
 	burst = 1000
-	// maxGathers is how often the index waits for gather at most, until a burst ends: a minute in all.
+	// maxGathers is how often awaitEndOfBurst waits at most: a minute in all.
 	maxGathers = 150
 	// pollEvery is the longest time between two looks at the model and at the age of the index.
 	pollEvery = time.Second
@@ -49,8 +49,7 @@ const (
 	retryAfter = 5 * time.Second
 )
 
-// Run maintains an index of m until ctx ends. An Engine runs once. A directory may have one running
-// Engine at a time.
+// Run maintains an index of m until ctx ends. An Engine runs once. A directory may have one running Engine at a time.
 func (e *Engine) Run(ctx context.Context, m *readmodel.Model) {
 	for ctx.Err() == nil {
 		err := fault.Catch(func() error { return e.runOnce(ctx, m) })
@@ -71,7 +70,7 @@ func (e *Engine) Run(ctx context.Context, m *readmodel.Model) {
 	}
 }
 
-// runOnce opens the index and follows the model until it fails. It returns nil once ctx has ended.
+// runOnce opens the index and follows the model until ctx ends or a step fails. If ctx has ended, it returns nil.
 func (e *Engine) runOnce(ctx context.Context, m *readmodel.Model) (err error) {
 	if e.stemmer == nil {
 		e.stemmer = terms.New()
@@ -85,7 +84,7 @@ func (e *Engine) runOnce(ctx context.Context, m *readmodel.Model) (err error) {
 		return err
 	}
 
-	// After an error the file of markOpen stays, so the next run makes a new index.
+	// Close the index at the end. After an error the file of markOpen stays, so the next run makes a new index.
 	defer func() {
 		e.index.Store(nil)
 		if x != nil {
@@ -96,20 +95,23 @@ func (e *Engine) runOnce(ctx context.Context, m *readmodel.Model) (err error) {
 		}
 	}()
 
-	for {
-		x, err = e.updateIndex(ctx, m, x)
-		if ctx.Err() != nil {
-			return nil
+	for ctx.Err() == nil {
+		v := m.View()
+		if v.Epoch() != "" { // else the stream is being read again
+			x, err = e.updateIndex(ctx, v, x)
+			if err != nil && ctx.Err() == nil {
+				return err
+			}
 		}
-		if err != nil {
-			return err
-		}
+
+		awaitChange(ctx, m, v)
+		e.awaitEndOfBurst(ctx, m)
 	}
+	return nil
 }
 
-// markOpen makes the file that exists while the index is open. If the last process died, its file still
-// exists, and markOpen removes the index: with a damaged index bleve may fault in a goroutine of its own,
-// which ends the process.
+// markOpen makes the file that exists while the index is open. If the last process died, its file still exists, and
+// markOpen removes the index: with a damaged index bleve may fault in a goroutine of its own, which ends the process.
 func (e *Engine) markOpen() error {
 	if _, err := os.Stat(e.markFile()); err == nil {
 		if err := os.RemoveAll(e.indexDir()); err != nil {
@@ -123,21 +125,8 @@ func (e *Engine) markOpen() error {
 	return os.WriteFile(e.markFile(), nil, 0o600)
 }
 
-// updateIndex adds the changes of the model to x, or to a new index if x is nil, and waits for the next
-// change. It returns the index to go on with.
-func (e *Engine) updateIndex(ctx context.Context, m *readmodel.Model, x *index) (_ *index, err error) {
-	v := m.View()
-	defer func() {
-		if err == nil {
-			awaitChange(ctx, m, v)
-			e.awaitEndOfBurst(ctx, m)
-		}
-	}()
-	if v.Epoch() == "" {
-		return x, nil // the stream is being read again
-	}
-
-	// Add what the feed has since the last time.
+// updateIndex adds the changes up to v to x, or to a new index if x is nil. It returns the index to go on with.
+func (e *Engine) updateIndex(ctx context.Context, v *readmodel.View, x *index) (_ *index, err error) {
 	began := time.Now()
 	if x == nil {
 		if x, err = createIndex(e.indexDir(), v.Epoch()); err != nil {
@@ -155,7 +144,7 @@ func (e *Engine) updateIndex(ctx context.Context, m *readmodel.Model, x *index) 
 	}
 
 	// To forget the words of deleted documents, make an index beside this one, and go on with the new one.
-	if !x.deleted || time.Since(x.made) < cmp.Or(e.EraseAfter, eraseAfter) {
+	if !x.deleted || time.Since(x.made) < cmp.Or(e.EraseAfter, defaultEraseAfter) {
 		return x, nil
 	}
 	fresh, err := createIndex(e.indexDir(), v.Epoch())
@@ -177,19 +166,19 @@ func awaitChange(ctx context.Context, m *readmodel.Model, v *readmodel.View) {
 	_, _ = m.Await(ctx, v.Sequence()+1) // the only error is that the time is over
 }
 
-// awaitEndOfBurst lets changes gather, and waits on while very many arrive. Then a model is being filled, and
-// indexing costs more than all its other work, so the index comes last.
+// awaitEndOfBurst lets changes gather, and goes on waiting while very many arrive: the model is being filled, and
+// indexing at the same time would slow that down.
 func (e *Engine) awaitEndOfBurst(ctx context.Context, m *readmodel.Model) {
 	for range maxGathers {
 		before := m.View().Sequence()
-		pause.For(ctx, cmp.Or(e.gather, gather))
+		pause.For(ctx, cmp.Or(e.gather, defaultGather))
 		if ctx.Err() != nil || m.View().Sequence() < before+burst {
 			return
 		}
 	}
 }
 
-// indexDir returns the directory of the indexes. Unlike Dir, which may be a mounted disk, it can be removed.
+// indexDir returns the directory of the indexes. It can be removed, unlike Dir, which may be a mounted disk.
 func (e *Engine) indexDir() string { return filepath.Join(e.Dir, "current") }
 
 // markFile returns the name of the file that exists while the index is open.

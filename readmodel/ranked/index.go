@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -23,8 +24,8 @@ import (
 	"example.org/registry/readmodel/terms"
 )
 
-// format is the version of all that documents depend on: their fields, package terms with its tables, and
-// the rendering of reasons. An index of another format is rebuilt.
+// format is the version of the documents. Raise it if their fields, package terms with its tables, or the
+// rendering of reasons changes: an index of another format is rebuilt.
 const format = 9
 
 // document is an entry as bleve indexes it. Texts are terms, separated by spaces.
@@ -40,7 +41,7 @@ type document struct {
 	Proofs string
 }
 
-// statusKeywords and proofsKeywords have the keyword of each filter, which the documents that pass it have.
+// statusKeywords and proofsKeywords have the keyword of each filter. Documents that pass a filter have its keyword.
 var (
 	statusKeywords = [...]string{readmodel.StatusAll: "", readmodel.StatusVerified: "verified", readmodel.StatusRisk: "risk"}
 	proofsKeywords = [...]string{readmodel.ProofsAll: "", readmodel.ProofsWith: "with", readmodel.ProofsPrivate: "private"}
@@ -55,10 +56,10 @@ func newMapping() (mapping.IndexMapping, error) {
 		return nil, err
 	}
 
-	newField := func(analyzer string, isScored bool) *mapping.FieldMapping {
+	newField := func(analyzer string) *mapping.FieldMapping {
 		f := bleve.NewTextFieldMapping()
 		f.Analyzer = analyzer
-		f.SkipFreqNorm = !isScored
+		f.SkipFreqNorm = true
 		f.Store = false
 		f.IncludeInAll = false
 		f.IncludeTermVectors = false
@@ -68,11 +69,13 @@ func newMapping() (mapping.IndexMapping, error) {
 
 	entry := bleve.NewDocumentStaticMapping()
 	for _, name := range []string{"Name", "ID", "Reason"} {
-		entry.AddFieldMappingsAt(name, newField(termAnalyzer, true))
+		f := newField(termAnalyzer)
+		f.SkipFreqNorm = false // scores are made of frequencies and lengths
+		entry.AddFieldMappingsAt(name, f)
 	}
-	entry.AddFieldMappingsAt("Words", newField(termAnalyzer, false))
+	entry.AddFieldMappingsAt("Words", newField(termAnalyzer))
 	for _, name := range []string{"List", "Status", "Proofs"} {
-		entry.AddFieldMappingsAt(name, newField(keyword.Name, false))
+		entry.AddFieldMappingsAt(name, newField(keyword.Name))
 	}
 	m.DefaultMapping = entry
 	return m, nil
@@ -80,31 +83,29 @@ func newMapping() (mapping.IndexMapping, error) {
 
 // newDocument analyzes a row.
 func newDocument(analyzer *terms.Analyzer, r *readmodel.Row) document {
-	var words []string
-	analyze := func(text string) string {
-		var found []string
-		for _, t := range analyzer.Tokens(nil, text) {
-			found = append(found, t.Terms...)
+	name, reason := r.Text()
+	nameTokens := analyzer.Tokens(nil, name)
+	reasonTokens := analyzer.Tokens(nil, reason)
+	d := document{
+		Name: joinTerms(nameTokens), Reason: joinTerms(reasonTokens), ID: joinTerms(analyzer.Tokens(nil, r.ChatID())),
+		List: string(r.List()),
+	}
+
+	// Words of verified entries may be suggested.
+	if r.Verified() {
+		var words []string
+		for _, t := range slices.Concat(nameTokens, reasonTokens) {
 			words = append(words, t.Plain)
 		}
-		return strings.Join(found, " ")
-	}
-
-	// Words of verified entries may be suggested. Join them before analyze adds the chat id, which is no word.
-	name, reason := r.Text()
-	d := document{List: string(r.List()), Name: analyze(name), Reason: analyze(reason)}
-	if r.Verified() {
 		d.Words = strings.Join(words, " ")
 	}
-	d.ID = analyze(r.ChatID())
 
-	// Every row passes the first filter, which has no keyword. The last filter that a row passes gives it one.
+	// Every row passes the filter All, whose keyword is "". A row passes at most one other filter of each kind.
 	for status, keyword := range statusKeywords {
 		if r.Passes(readmodel.Status(status), readmodel.ProofsAll) {
 			d.Status = keyword
 		}
 	}
-
 	for proofs, keyword := range proofsKeywords {
 		if r.Passes(readmodel.StatusAll, readmodel.Proofs(proofs)) {
 			d.Proofs = keyword
@@ -113,13 +114,22 @@ func newDocument(analyzer *terms.Analyzer, r *readmodel.Row) document {
 	return d
 }
 
+// joinTerms returns the terms of all tokens, separated by spaces.
+func joinTerms(tokens []terms.Token) string {
+	var all []string
+	for _, t := range tokens {
+		all = append(all, t.Terms...)
+	}
+	return strings.Join(all, " ")
+}
+
 // index is an open index of bleve. Any goroutine may search it; only Engine.Run's changes and closes it.
 type index struct {
 	bleve.Index
-	dir   string
-	made  time.Time // the name of dir
-	epoch string    // of the feed
-	since atomic.Uint64
+	dir   string        // named by the time made
+	made  time.Time     // when the index was created
+	epoch string        // of the feed
+	since atomic.Uint64 // the sequence up to which the feed is indexed
 
 	deleted bool // the index may hold words that no entry has any more
 }
@@ -155,8 +165,8 @@ func createIndex(dir, epoch string) (*index, error) {
 	return &index{Index: opened, dir: path, made: now, epoch: epoch}, nil
 }
 
-// openIndex opens the oldest index in dir, or returns nil if there is none. It removes the others, which are not
-// complete: updateIndex removes an index once a newer one is complete.
+// openIndex opens the oldest index in dir, or returns nil if there is none. It removes the newer ones, which were
+// left incomplete: updateIndex removes the old index as soon as the new one is complete.
 func openIndex(dir string) (*index, error) {
 	files, err := os.ReadDir(dir)
 	if err != nil || len(files) == 0 {
@@ -168,7 +178,7 @@ func openIndex(dir string) (*index, error) {
 		}
 	}
 
-	nanoseconds, err := strconv.ParseInt(files[0].Name(), 10, 64)
+	nanoseconds, err := strconv.ParseInt(files[0].Name(), 10, 64) // as createIndex has named it
 	if err != nil {
 		return nil, errStale
 	}
@@ -188,7 +198,8 @@ func openIndex(dir string) (*index, error) {
 		return nil, errors.Join(errStale, opened.Close())
 	}
 
-	x := &index{Index: opened, dir: path, made: time.Unix(0, nanoseconds), epoch: stored.Epoch, deleted: true} // deleted is not stored: assume it
+	// The index does not store whether something was deleted, so assume it.
+	x := &index{Index: opened, dir: path, made: time.Unix(0, nanoseconds), epoch: stored.Epoch, deleted: true}
 	x.since.Store(stored.Since)
 	return x, nil
 }
@@ -251,8 +262,8 @@ func (x *index) indexPage(analyzer *terms.Analyzer, page *readmodel.FeedPage) er
 		return fmt.Errorf("batch: %w", err)
 	}
 
-	// If the index has grown by fewer documents than were added, some were replaced or deleted, and bleve
-	// retains their words.
+	// If the index has grown by fewer documents than were added, some of them replaced documents or others were
+	// deleted. bleve retains the words of those documents.
 	after, err := x.DocCount()
 	x.deleted = x.deleted || after < before+added
 	return err

@@ -17,7 +17,7 @@ import (
 // maxWords is how many words of a query count.
 const maxWords = 8
 
-// search is one query in progress.
+// search is a search in progress.
 type search struct {
 	ctx      context.Context
 	index    *index
@@ -27,8 +27,7 @@ type search struct {
 	words    []terms.Token // what queryWords returns
 }
 
-// Search returns a page of the entries of v that have every word of q. The error is ctx's or
-// readmodel.ErrNoRanking.
+// Search returns a page of the entries of v that have every word of q. The error is ctx's or readmodel.ErrNoRanking.
 func (e *Engine) Search(ctx context.Context, v *readmodel.View, q readmodel.RankedQuery) (page readmodel.RankedPage, err error) {
 	x := e.index.Load()
 	if x == nil {
@@ -107,6 +106,7 @@ func (s *search) findPage() (page readmodel.RankedPage, err error) {
 		if row == nil {
 			continue
 		}
+
 		matches, ok := s.matchRow(row)
 		if ok {
 			page.Hits = append(page.Hits, readmodel.RankedHit{Row: row, Matches: matches})
@@ -137,8 +137,8 @@ func hasTerm(field, term string, weight float64) query.Query {
 	return q
 }
 
-// filtersOf returns the queries for the documents of a list, or of all lists if l is empty, that pass the
-// filters of the search. The weight of the queries is 0, so they do not change the order of the results.
+// filtersOf returns queries for the documents that pass the filters of the search, and are of list l unless l is
+// empty. The weight of the queries is 0, so they do not change the order of the results.
 func (s *search) filtersOf(l events.List) (filters []query.Query) {
 	add := func(field, keyword string) {
 		if keyword != "" {
@@ -169,32 +169,32 @@ func (s *search) matchRow(r *readmodel.Row) (matches []readmodel.Match, ok bool)
 		return nil, false
 	}
 
-	has := make([]bool, len(s.words))
-	find := func(field readmodel.MatchField, text string) {
+	isFound := make([]bool, len(s.words)) // by word of the query
+	find := func(field readmodel.MatchField, text string) (found []readmodel.Match) {
 		// The parts of a token come after the token and lie within it. If the token is a match, skip its parts.
 		endOfLast := 0
 		for _, t := range s.analyzer.Tokens(nil, text) {
 			isMatch := false
 			for i, w := range s.words {
 				if shareTerm(t.Terms, w.Terms) {
-					has[i] = true
+					isFound[i] = true
 					isMatch = true
 				}
 			}
 
-			if isMatch && t.Start >= endOfLast && field != "" {
-				matches = append(matches, readmodel.Match{Field: field, Start: t.Start, End: t.End})
+			if isMatch && t.Start >= endOfLast {
+				found = append(found, readmodel.Match{Field: field, Start: t.Start, End: t.End})
 				endOfLast = t.End
 			}
 		}
+		return found
 	}
 
-	// Words may be in the chat id, too, but no MatchField stands for it.
+	// A word of the query may also be in the chat id, but matches there are not shown.
 	name, reason := r.Text()
-	find(readmodel.InName, name)
-	find(readmodel.InReason, reason)
+	matches = append(find(readmodel.InName, name), find(readmodel.InReason, reason)...)
 	find("", r.ChatID())
-	return matches, !slices.Contains(has, false)
+	return matches, !slices.Contains(isFound, false)
 }
 
 func shareTerm(a, b []string) bool {

@@ -17,12 +17,12 @@ const (
 	// minRespelled and maxRespelled are the bounds of a word that gets suggestions, in letters.
 	minRespelled = 3
 	maxRespelled = 32
-	// maxRead is how many entries are read for the spellings near a word.
+	// maxRead is how many entries are read for the suggestions of one word.
 	maxRead = 20
 )
 
-// suggestWords returns suggestions for those words of the query that no document has: words of verified
-// entries that are one edit away.
+// suggestWords returns suggestions for the words of the query that no document has. A suggestion is a word of a
+// verified entry, one edit away.
 func (s *search) suggestWords() (suggestions []string, err error) {
 	for i := range s.words {
 		word := &s.words[i]
@@ -58,7 +58,7 @@ func (s *search) appendNear(suggestions []string, word *terms.Token) ([]string, 
 
 	for _, hit := range found.Hits {
 		row := rowOf(s.view, hit.ID)
-		if row == nil || !row.Verified() {
+		if row == nil || !row.Verified() { // changed since it was indexed
 			continue
 		}
 
@@ -67,7 +67,7 @@ func (s *search) appendNear(suggestions []string, word *terms.Token) ([]string, 
 			if len(suggestions) == maxSuggestions {
 				return suggestions, nil
 			}
-			// Words are compared without diacritics (Plain) and suggested with them (Folded). A Part is no whole word.
+			// Words are compared without diacritics (Plain) and suggested with them (Folded).
 			isNear := !t.Part && isOneEdit(t.Plain, word.Plain) && !isNumber(t.Plain)
 			if isNear && !slices.Contains(suggestions, t.Folded) {
 				suggestions = append(suggestions, t.Folded)
@@ -79,10 +79,9 @@ func (s *search) appendNear(suggestions []string, word *terms.Token) ([]string, 
 
 func isNumber(word string) bool { return strings.Trim(word, "0123456789") == "" }
 
-// isOneEdit reports whether one word becomes the other by changing, adding or dropping a letter, or by
-// swapping two.
+// isOneEdit reports whether one word becomes the other by changing, adding or dropping a letter, or by swapping two.
 func isOneEdit(a, b string) bool {
-	// Compare the parts of the words between their common start and end.
+	// Remove the common start and the common end of the words.
 	x, y := []rune(a), []rune(b)
 	for len(x) > 0 && len(y) > 0 && x[0] == y[0] {
 		x, y = x[1:], y[1:]
