@@ -3,36 +3,29 @@ package readmodel
 import (
 	"fmt"
 
-	"github.com/tidwall/btree"
-
 	"example.org/registry/events"
 )
 
 // Feed lists every entry and every tombstone by the stream sequence of its last change
 // (httpapi/CONTRACT.md#changes). Any model of the same stream has the same feed at the same sequence, so a
 // client can continue with another replica or after a rebuild.
-type Feed struct {
-	rows     *btree.Map[uint64, *Row]
-	digest   Digest
-	epoch    string
-	sequence uint64
-}
+type Feed struct{ view *View }
 
 // LastChange returns the sequence of the last change in the feed, or 0 if the feed is empty.
 func (f Feed) LastChange() uint64 {
-	last, _, _ := f.rows.Max()
+	last, _, _ := f.view.feed.Max()
 	return last
 }
 
 // Digest identifies the content of the lists without view totals. Unlike View.Digest, clients can compute this
 // digest from the feed.
-func (f Feed) Digest() Digest { return f.digest }
+func (f Feed) Digest() Digest { return f.view.feedDigest }
 
 // Tag returns a tag of the feed, 32 hexadecimal digits. The tag changes with every sequence of the view, since
 // the last page names that sequence.
 func (f Feed) Tag() string {
-	kind := fmt.Sprint("changes ", f.rows.Len(), " ", f.sequence, " ", f.LastChange(), " ", f.epoch)
-	return contentTag(kind, f.digest)
+	kind := fmt.Sprint("changes ", f.view.feed.Len(), " ", f.view.sequence, " ", f.LastChange(), " ", f.view.epoch)
+	return contentTag(kind, f.view.feedDigest)
 }
 
 // Change is the last change of an entry.
@@ -62,10 +55,10 @@ const (
 // Page returns the first changes after since: at most limit, which is positive, and as many as fit into size
 // bytes, but at least one if there is one. since must not be after the view's sequence.
 func (f Feed) Page(since uint64, limit, size int) FeedPage {
-	p := FeedPage{Epoch: f.epoch, Since: since, Until: f.sequence, UpToDate: true}
-	bytesLeft := size - feedRoom - 6*len(f.epoch) // JSON escapes a byte as six at most
+	p := FeedPage{Epoch: f.view.epoch, Since: since, Until: f.view.sequence, UpToDate: true}
+	bytesLeft := size - feedRoom - 6*len(p.Epoch) // JSON escapes a byte as six at most
 
-	f.rows.Ascend(since+1, func(sequence uint64, r *Row) bool {
+	f.view.feed.Ascend(since+1, func(sequence uint64, r *Row) bool {
 		bytesLeft -= feedRoom + len(r.feedText())
 		isTooLong := bytesLeft < 0 && len(p.Changes) > 0 // a page has at least one change
 		if len(p.Changes) == limit || isTooLong {

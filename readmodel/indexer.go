@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// indexer makes blocks of the text index anew in a goroutine, so Apply waits for no block. A block takes 50 ms.
-// The goroutine puts the block into the newest view, and ends when no block is due. Model.writing guards all
-// fields.
+// indexer makes blocks of the text index anew in a goroutine, so Apply waits for no block. A block takes 50 ms. The
+// goroutine puts the block into the newest view, and ends when no block is due. Model.writing guards all fields.
 type indexer struct {
 	limit  int           // if there are more fresh slots, a block is due
 	forget time.Duration // the longest time between a change and a call of forgetTexts

@@ -178,16 +178,13 @@ func takeRows(items iter.Seq[item], skip, size int) []*Row {
 func (l *list) itemsFrom(s Sort, start int) iter.Seq[item] {
 	o, descending := s.treeOrder()
 	order := l.orders[o]
-	return func(yield func(item) bool) {
-		if descending {
-			first, _ := order.GetAt(order.Len() - 1 - start)
-			order.Descend(first, yield)
-			return
-		}
-
-		first, _ := order.GetAt(start)
-		order.Ascend(first, yield)
+	if descending {
+		first, _ := order.GetAt(order.Len() - 1 - start)
+		return func(yield func(item) bool) { order.Descend(first, yield) }
 	}
+
+	first, _ := order.GetAt(start)
+	return func(yield func(item) bool) { order.Ascend(first, yield) }
 }
 
 // walkPassing yields the items in found, or all items if found is nil, that pass q's filters, in q's order.

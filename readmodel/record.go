@@ -41,9 +41,8 @@ func listIndex(l events.List) int {
 	return i
 }
 
-// Digest identifies a content: it is the sum, modulo 2^128, of a hash for each subject that has a state.
-// Two models with the same states have the same digest, whatever the order of events, the rendering and the
-// sequences.
+// Digest identifies a content: it is the sum, modulo 2^128, of a hash for each subject that has a state. Two models
+// with the same states have the same digest, whatever the order of events, the rendering and the sequences.
 type Digest struct{ high, low uint64 }
 
 // StateDigest returns the digest of d.

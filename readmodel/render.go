@@ -29,8 +29,7 @@ func NewRenderer() *Renderer {
 	return &Renderer{reasons: reason.NewRenderer(), polish: collate.New(language.Polish, collate.IgnoreCase)}
 }
 
-// Render makes the record of the event data d at stream sequence seq. d must be valid, as
-// events.Decode returns it.
+// Render makes the record of the event data d at stream sequence seq. d must be valid, as events.Decode returns it.
 func (r *Renderer) Render(seq uint64, d events.Data) Record {
 	canonical := events.AppendData(nil, d)
 	rec := Record{Subject: d.Subject(), Sequence: seq, Revision: events.Revision(d), hash: events.HashJSON(canonical)}

@@ -64,9 +64,8 @@ func (v *View) Entry(l events.List, id string) *Row {
 	return nil
 }
 
-// ListTag returns a tag of the content that the response to q depends on, 32 hexadecimal digits. The tag
-// is equal wherever that content is equal (httpapi/CONTRACT.md#caching). Each list has two tags; q.ByViews
-// chooses one.
+// ListTag returns a tag of the content that the response to q depends on, 32 hexadecimal digits. The tag is equal
+// wherever that content is equal (httpapi/CONTRACT.md#caching). Each list has two tags; q.ByViews chooses one.
 func (v *View) ListTag(q *ListQuery) string {
 	if q.ByViews() {
 		return v.list(q.List).popularTag
@@ -78,9 +77,7 @@ func (v *View) ListTag(q *ListQuery) string {
 func (v *View) CheckTag() string { return v.checkTag }
 
 // Feed returns the changes of all entries.
-func (v *View) Feed() Feed {
-	return Feed{rows: v.feed, digest: v.feedDigest, epoch: v.epoch, sequence: v.sequence}
-}
+func (v *View) Feed() Feed { return Feed{v} }
 
 // Ranges returns the shown chat ids in their ranges.
 func (v *View) Ranges() *Ranges { return &v.chats }

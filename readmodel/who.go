@@ -19,9 +19,8 @@ type Question struct {
 	Cores    []lookalike.Keys // names to find with look-alikes, as [lookalike.Core] returns them
 }
 
-// Answer has the entries for each element of a [Question]: of each list the newest verified and the newest
-// unverified ones, at most MaxGroup of each. A flood of unconfirmed reports therefore cannot hide a
-// confirmed one.
+// Answer has the entries for each element of a [Question]: of each list the newest verified and the newest unverified
+// ones, at most MaxGroup of each. A flood of unconfirmed reports therefore cannot hide a confirmed one.
 type Answer struct {
 	IDs, Numbers, Literals, Cores [][]*Row
 	// MoreLiterals and MoreCores say that some literal name or core has more rows than were read.
@@ -86,8 +85,7 @@ func (v *View) findNumber(number string) (found []*Row) {
 	return found
 }
 
-// names finds shown rows by hashes: of the literal name, of each core of the name, and of the number of the
-// report.
+// names finds shown rows by hashes: of the literal name, of each core of the name, and of the number of the report.
 type names struct {
 	seed maphash.Seed // random, so that no publisher can choose names that collide
 	rows rowIndex

@@ -78,13 +78,8 @@ var smallCapitals = strings.NewReplacer("ᴀ", "a", "ʙ", "b", "ᴅ", "d", "ᴇ"
 // an emoji do not count: joiners and variation selectors next to symbols, and tags after a flag.
 func Hidden(s string) bool {
 	var before rune
-	runes := []rune(s)
-	for i, r := range runes {
-		var after rune
-		if i+1 < len(runes) {
-			after = runes[i+1]
-		}
-
+	runes := append([]rune(s), 0) // so that a rune follows each character of s
+	for i, r := range runes[:len(runes)-1] {
 		isSelector := r == '\ufe0e' || r == '\ufe0f'
 		isOfSymbol := isSelector && (isPictorial(before) || strings.ContainsRune("0123456789#*", before))
 		isFlagTag := r >= 0xe0020 && r <= 0xe007f && before == blackFlag // England, Scotland, Wales
@@ -92,7 +87,7 @@ func Hidden(s string) bool {
 			continue // keep the symbol or flag in before, since a joiner or another tag may come next
 		}
 
-		isJoiner := r == '\u200d' && isPictorial(before) && isPictorial(after)
+		isJoiner := r == '\u200d' && isPictorial(before) && isPictorial(runes[i+1])
 		if IsInvisible(r) && !isJoiner {
 			return true
 		}
