@@ -6,6 +6,7 @@ package casefold
 
 import (
 	"strings"
+	"unicode"
 
 	"golang.org/x/text/cases"
 )
@@ -51,11 +52,8 @@ func isCaseless(r rune) bool {
 
 // cherokeeCapital returns the capital of a small Cherokee letter, and any other rune unchanged.
 func cherokeeCapital(r rune) rune {
-	if 'ꭰ' <= r && r <= 'ꮿ' {
-		return r - 'ꭰ' + 'Ꭰ'
-	}
-	if 'ᏸ' <= r && r <= 'ᏽ' {
-		return r - 'ᏸ' + 'Ᏸ'
+	if unicode.Is(unicode.Cherokee, r) {
+		return unicode.ToUpper(r)
 	}
 	return r
 }
