@@ -39,7 +39,7 @@ type Engine struct {
 const (
 	defaultEraseAfter = 20 * time.Hour
 	defaultGather     = 400 * time.Millisecond
-	// burst is by how much a model's sequence grows during gather if the model is being filled.
+	// burst is the growth of a model's sequence during gather that shows that the model is being filled.
 	burst = 1000
 	// maxGathers is how often awaitEndOfBurst waits at most: a minute in all.
 	maxGathers = 150
@@ -134,24 +134,30 @@ func (e *Engine) updateIndex(ctx context.Context, v *readmodel.View, x *index) (
 		}
 	}
 
-	analyzer := e.stemmer.Analyzer()
-	if err := x.followFeed(ctx, analyzer, v); err != nil {
+	if err := x.followFeed(ctx, e.stemmer.Analyzer(), v); err != nil {
 		return x, err
 	}
+
+	// Let searches ask the index.
 	if e.index.Swap(x) == nil {
 		e.problem.Store(nil)
 		e.logger().Info("the index of ranked search is complete", "sequence", x.since.Load(), "took", time.Since(began).Round(time.Millisecond).String())
 	}
 
-	// To forget the words of deleted documents, make an index beside this one, and go on with the new one.
-	if !x.deleted || time.Since(x.made) < cmp.Or(e.EraseAfter, defaultEraseAfter) {
-		return x, nil
+	if x.deleted && time.Since(x.made) >= cmp.Or(e.EraseAfter, defaultEraseAfter) {
+		return e.replaceIndex(ctx, v, x)
 	}
+	return x, nil
+}
+
+// replaceIndex makes an index beside x, without the words of deleted documents, and then removes x. It returns the
+// index to go on with.
+func (e *Engine) replaceIndex(ctx context.Context, v *readmodel.View, x *index) (*index, error) {
 	fresh, err := createIndex(e.indexDir(), v.Epoch())
 	if err != nil {
 		return x, err
 	}
-	if err := fresh.followFeed(ctx, analyzer, v); err != nil {
+	if err := fresh.followFeed(ctx, e.stemmer.Analyzer(), v); err != nil {
 		return x, errors.Join(err, fresh.Close())
 	}
 
@@ -163,7 +169,7 @@ func (e *Engine) updateIndex(ctx context.Context, v *readmodel.View, x *index) (
 func awaitChange(ctx context.Context, m *readmodel.Model, v *readmodel.View) {
 	ctx, cancel := context.WithTimeout(ctx, pollEvery)
 	defer cancel()
-	_, _ = m.Await(ctx, v.Sequence()+1) // the only error is that the time is over
+	_, _ = m.Await(ctx, v.Sequence()+1) // an error only says that ctx has ended
 }
 
 // awaitEndOfBurst lets changes gather, and goes on waiting while very many arrive: the model is being filled, and

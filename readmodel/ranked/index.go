@@ -88,11 +88,12 @@ func newDocument(analyzer *terms.Analyzer, r *readmodel.Row) document {
 	reasonTokens := analyzer.Tokens(nil, reason)
 	d := document{
 		Name: joinTerms(nameTokens), Reason: joinTerms(reasonTokens), ID: joinTerms(analyzer.Tokens(nil, r.ChatID())),
-		List: string(r.List()),
+		List: string(r.List()), Status: statusKeywords[readmodel.StatusRisk],
 	}
 
 	// Words of verified entries may be suggested.
 	if r.Verified() {
+		d.Status = statusKeywords[readmodel.StatusVerified]
 		var words []string
 		for _, t := range slices.Concat(nameTokens, reasonTokens) {
 			words = append(words, t.Plain)
@@ -100,12 +101,7 @@ func newDocument(analyzer *terms.Analyzer, r *readmodel.Row) document {
 		d.Words = strings.Join(words, " ")
 	}
 
-	// Every row passes the filter All, whose keyword is "". A row passes at most one other filter of each kind.
-	for status, keyword := range statusKeywords {
-		if r.Passes(readmodel.Status(status), readmodel.ProofsAll) {
-			d.Status = keyword
-		}
-	}
+	// Every row passes the first filter, whose keyword is "", and at most one other. The loop keeps the other's keyword.
 	for proofs, keyword := range proofsKeywords {
 		if r.Passes(readmodel.StatusAll, readmodel.Proofs(proofs)) {
 			d.Proofs = keyword

@@ -79,7 +79,9 @@ func (s *Stemmer) Dictionary() string {
 func lines(file string) iter.Seq[[]string] {
 	return func(yield func([]string) bool) {
 		for line := range strings.Lines(file) {
-			if words := strings.Fields(line); len(words) > 0 && words[0] != "#" && !yield(words) {
+			words := strings.Fields(line)
+			isSkipped := len(words) == 0 || words[0] == "#"
+			if !isSkipped && !yield(words) {
 				return
 			}
 		}
