@@ -132,7 +132,7 @@ func (l *list) countRows(found *bitset.BitSet) *filterCounts {
 	return &c
 }
 
-// page returns the page of q among the rows in found, or among all rows if found is nil. total of these rows pass
+// page returns the page of q among the rows in found, or among all rows if found is nil. Of these rows, total pass
 // q's filters. If many rows pass, page walks the order until the page is full; else it sorts the few that pass.
 func (l *list) page(found *bitset.BitSet, total int, q *ListQuery) []*Row {
 	size := min(q.Limit, total-q.Skip)
@@ -174,7 +174,7 @@ func takeRows(items iter.Seq[item], skip, size int) []*Row {
 	return rows
 }
 
-// itemsFrom yields the items of a sort from position start on, which the list has.
+// itemsFrom yields the items in the order of s, from position start on. There must be an item at start.
 func (l *list) itemsFrom(s Sort, start int) iter.Seq[item] {
 	o, descending := s.treeOrder()
 	order := l.orders[o]

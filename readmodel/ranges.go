@@ -46,9 +46,7 @@ func chatKey(id string) uint64 {
 	return binary.BigEndian.Uint64(hash[:])
 }
 
-func newRanges() Ranges {
-	return Ranges{rows: newRowIndex(), counts: make([]int, NumRanges)}
-}
+func newRanges() Ranges { return Ranges{rows: newRowIndex(), counts: make([]int, NumRanges)} }
 
 func (x *Ranges) add(r *Row) {
 	if !x.hasIDOf(r) {

@@ -152,6 +152,7 @@ func (s *state) applyRecord(r *Record) (winner *known) {
 	return nil
 }
 
+// setEntry makes r the state of its entry, or its tombstone.
 func (s *state) setEntry(r *Record) {
 	l := s.list(r.Subject.List)
 	old, _ := l.entries.Get(r.Subject.ID)

@@ -99,7 +99,8 @@ func Hidden(s string) bool {
 // blackFlag begins the flags of parts of a country.
 const blackFlag = '\U0001f3f4'
 
-// isPictorial reports whether r is a symbol, or a skin tone.
+// isPictorial reports whether r is a symbol, a skin tone, or a punctuation mark that can be an emoji.
 func isPictorial(r rune) bool {
-	return unicode.In(r, unicode.So, unicode.Sm) || r >= 0x1f3fb && r <= 0x1f3ff || r == '‼' || r == '⁉' || r == '〰'
+	isSkinTone := r >= 0x1f3fb && r <= 0x1f3ff
+	return isSkinTone || unicode.In(r, unicode.So, unicode.Sm) || strings.ContainsRune("‼⁉〰", r)
 }

@@ -43,7 +43,7 @@ func (p posts) postWord(word string, row int) {
 		p[word] = rows
 	}
 
-	// Rows are posted in ascending order, so only the last can be this row.
+	// A row may have the word twice. Rows are posted in ascending order, so the row is then the last.
 	if len(*rows) == 0 || (*rows)[len(*rows)-1] != uint16(row) {
 		*rows = append(*rows, uint16(row))
 	}
@@ -91,8 +91,8 @@ func (b *Block) rowsWith(needle string) *bitset.BitSet {
 // reach is the number of characters that a boundary has on either side of the space.
 const reach = 2
 
-// boundariesIn yields, for each space of a text, the last characters of the word before, the space, and the
-// first characters of the next word.
+// boundariesIn yields, for each space of a text, up to reach characters of the word before, the space, and up to
+// reach characters of the next word: of "wziął kasę i" the two strings "ął ka" and "sę i".
 func boundariesIn(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for space := range len(text) {
