@@ -36,9 +36,8 @@ type Group struct {
 // MaxGroup is the most entries that a check shows of one list.
 const MaxGroup = 20
 
-// Check looks up q on all lists. If no name or chat id contains the text, Check also tries the text
-// without the parts that chat programs add to a name: one @ before the name, and a discriminator such as
-// #0 after the name. Its only error is ctx's.
+// Check looks up q on all lists. If no name or chat id contains the text, Check also tries the text without the
+// parts that chat programs add to a name (chatParts). Its only error is ctx's.
 func (v *View) Check(ctx context.Context, q CheckQuery) (CheckResult, error) {
 	if q.ID != "" {
 		var found rowsByList
@@ -67,8 +66,7 @@ func (v *View) Check(ctx context.Context, q CheckQuery) (CheckResult, error) {
 	return found, nil
 }
 
-// chatParts matches the parts that chat programs add to a name: one leading @, and a # and one to four digits at
-// the end.
+// chatParts matches the parts that chat programs add to a name: an @ before it, and a # with digits after it.
 var chatParts = regexp.MustCompile(`^@|#[0-9]{1,4}$`)
 
 // checkText looks up a text as it is, on all lists.

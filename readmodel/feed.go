@@ -52,8 +52,8 @@ const (
 	feedRoom = 256
 )
 
-// Page returns the first changes after since: at most limit, which is positive, and as many as fit into size
-// bytes, but at least one if there is one. since must not be after the view's sequence.
+// Page returns the first changes after since: at most limit, and as many as fit into size bytes. A change that alone
+// does not fit is a page by itself. limit is positive, and since is at most the view's sequence.
 func (f Feed) Page(since uint64, limit, size int) FeedPage {
 	p := FeedPage{Epoch: f.view.epoch, Since: since, Until: f.view.sequence, UpToDate: true}
 	bytesLeft := size - feedRoom - 6*len(p.Epoch) // JSON escapes a byte as six at most

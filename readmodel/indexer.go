@@ -14,7 +14,7 @@ type indexer struct {
 	forget time.Duration // the longest time between a change and a call of forgetTexts
 
 	running bool            // the goroutine runs
-	tasks   sync.WaitGroup  // has the goroutine
+	tasks   sync.WaitGroup  // waits for the goroutine
 	timer   *time.Timer     // calls forgetTexts; nil from that call until a view is published
 	ctx     context.Context // ends the goroutine
 	end     context.CancelFunc
@@ -60,8 +60,8 @@ func (m *Model) startIndexing() {
 	}
 }
 
-// nextBlock returns the block to be made next, if a block is due: the first block with a text to forget, else the
-// block with the most fresh slots, if all lists together have too many.
+// nextBlock returns the block to be made next, if a block is due. A block with a text to forget comes first. Then, if
+// all lists together have too many fresh slots, the block with the most is due.
 func (m *Model) nextBlock() (listNum, blockNum int, isDue bool) {
 	mostFresh := 0 // in one block
 	allFresh := 0  // in all blocks

@@ -110,8 +110,8 @@ func (e *Engine) runOnce(ctx context.Context, m *readmodel.Model) (err error) {
 	return nil
 }
 
-// markOpen makes the file that exists while the index is open. If the last process died, its file still exists, and
-// markOpen removes the index: with a damaged index bleve may fault in a goroutine of its own, which ends the process.
+// markOpen makes the file that exists while the index is open. If the last process died, its file still exists. Then
+// markOpen removes the index, since bleve may fault on a damaged index in a goroutine where no Catch can help.
 func (e *Engine) markOpen() error {
 	if _, err := os.Stat(e.markFile()); err == nil {
 		if err := os.RemoveAll(e.indexDir()); err != nil {

@@ -94,9 +94,9 @@ func countMarkers(reason string) int {
 	return n
 }
 
-// Text returns the text of a rendered reason as a reader sees it: without markup, with white space
-// for block boundaries and breaks (httpapi/CONTRACT.md#search). rendered is HTML of a Renderer, in
-// which every < opens a tag and every > in an attribute is escaped, so no HTML parser is needed.
+// Text returns the text of a rendered reason as a reader sees it: without markup, with white space for block
+// boundaries and breaks (httpapi/CONTRACT.md#search). It needs no HTML parser: in the HTML of a Renderer, every <
+// opens a tag, and every > in an attribute is escaped.
 func Text(rendered string) string {
 	var b strings.Builder
 	b.Grow(len(rendered))

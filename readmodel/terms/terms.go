@@ -177,7 +177,7 @@ func (a *Analyzer) Tokens(dst []Token, text string) []Token {
 	return dst
 }
 
-// appendTokens appends the tokens of text, in order, without those that are in stop.
+// appendTokens appends the tokens of text, in order, without the words in stop.
 func (a *Analyzer) appendTokens(dst []Token, text string, stop map[string]struct{}) []Token {
 	for pos := 0; text != ""; {
 		size := measureWord(text)

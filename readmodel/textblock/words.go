@@ -91,8 +91,8 @@ func (b *Block) rowsWith(needle string) *bitset.BitSet {
 // reach is the number of characters that a boundary has on either side of the space.
 const reach = 2
 
-// boundariesIn yields, for each space of a text, up to reach characters of the word before, the space, and up to
-// reach characters of the next word: of "wziął kasę i" the two strings "ął ka" and "sę i".
+// boundariesIn yields a string for each space of a text: the space with up to reach characters of the words before
+// and after it. For "wziął kasę i" these are "ął ka" and "sę i".
 func boundariesIn(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for space := range len(text) {
