@@ -15,7 +15,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// This file has the bounds of httpapi/CONTRACT.md#overload. A request that exceeds any of them is refused with errBusy.
+// This file has the bounds of httpapi/CONTRACT.md#overload. A request of a client that is over its rate is refused with
+// errRateLimited, a request beyond any other bound with errBusy.
 
 // memory bounds the memory of all answers that are being made or sent. Any goroutine may use it.
 type memory struct {

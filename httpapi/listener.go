@@ -45,7 +45,8 @@ func NewServer(h http.Handler, idle time.Duration, logger *slog.Logger) *http.Se
 // in HTTP/1.0, so the connection is closed after every HTTP/1.0 request.
 func closeAfterFaultyFraming(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1) {
+		isHTTP10 := !r.ProtoAtLeast(1, 1)
+		if isHTTP10 || len(r.TransferEncoding) > 0 {
 			w.Header().Set("Connection", "close")
 		}
 		next.ServeHTTP(w, r)

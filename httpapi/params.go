@@ -73,12 +73,12 @@ func (p person) checkQuery() readmodel.CheckQuery {
 		return readmodel.CheckQuery{ID: id}
 	}
 	asked := url.Values{"search": {cmp.Or(p.text, p.id)}}
-	q, _ := parseCheck(asked.Encode()) // returns an empty query with an error
+	q, _ := parseCheck(asked.Encode()) // empty if there is an error
 	return q
 }
 
-// params reads the parameters of one request. The first parameter that is wrong, in the order of reading, makes the error. A
-// parameter that is never read is ignored.
+// params reads the parameters of one request, and keeps the error of the first one that is wrong. A parameter that is never read is
+// ignored.
 type params struct {
 	values url.Values
 	err    error
@@ -184,11 +184,12 @@ func (p *params) readChoice(name string, words []string) int {
 	if s == "" {
 		return 0
 	}
-	chosen := slices.Index(words, s)
-	if chosen < 0 {
+	index := slices.Index(words, s)
+	if index < 0 {
 		p.refuse(name)
+		return 0
 	}
-	return max(chosen, 0)
+	return index
 }
 
 func (p *params) refuse(name string) {

@@ -89,7 +89,7 @@ func serveSearchPage(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	if found.Sequence > 0 {
+	if found.Sequence > 0 { // an index has been searched
 		x.c.Header(indexHeader, strconv.FormatUint(found.Sequence, 10))
 	}
 	return x.sendHashed(checkCache, body)
