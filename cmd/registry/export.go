@@ -66,8 +66,8 @@ func (c *exportCmd) openSource(p *process) (io.ReadCloser, error) {
 	return openStates(p, c.Source, c.BrokerFlags)
 }
 
-// copyRemovals is copyStates for tombstones alone. The header of the copy has no checkpoint, since a store
-// that is restored from tombstones alone has to read the stream from its beginning.
+// copyRemovals is copyStates for tombstones alone. The header of the copy has no checkpoint: a store that is
+// restored from it has to read the stream from its beginning.
 func copyRemovals(from io.Reader, to io.Writer) (snapshots.Header, error) {
 	var tombstones []snapshots.State
 	var digest readmodel.Digest
@@ -85,7 +85,7 @@ func copyRemovals(from io.Reader, to io.Writer) (snapshots.Header, error) {
 	}
 
 	// The first line has the count and the digest, so all tombstones are collected before it is written.
-	h.Meta = snapshots.Meta{Identity: h.Identity, Digest: digest.String()}
+	h.Meta = snapshots.Meta{Identity: h.Identity, Digest: digest.String()} // no Sequence
 	h.Count = len(tombstones)
 	w, err := snapshots.NewWriter(to, h)
 	if err != nil {

@@ -71,10 +71,7 @@ func reportError(stderr io.Writer, err error) int {
 	return exitFailed
 }
 
-// lastLineWithin bounds the wait until the last line is written.
-const lastLineWithin = time.Second
-
-// writeLine writes a line, or gives up after lastLineWithin: a pipe that nobody reads may be full.
+// writeLine writes a line, or gives up after a second: a pipe that nobody reads may be full.
 func writeLine(w io.Writer, line string) {
 	written := make(chan struct{})
 	go func() {
@@ -83,7 +80,7 @@ func writeLine(w io.Writer, line string) {
 	}()
 	select {
 	case <-written:
-	case <-time.After(lastLineWithin):
+	case <-time.After(time.Second):
 	}
 }
 

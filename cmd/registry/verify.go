@@ -104,8 +104,8 @@ func (c *verifyCmd) compareWithReplay(p *process, js jetstream.JetStream) (h sna
 	return h, found, err
 }
 
-// compareStates compares the states that were replayed from the stream with serverStates, the server's at
-// checkpoint. It takes each replayed state out of serverStates, so the rest is not in the stream.
+// compareStates compares the states of the stream with serverStates, which the server had at checkpoint. It deletes
+// each state of the stream from serverStates, so the states that remain are not in the stream.
 func compareStates(replay *snapshots.Store, serverStates map[events.Subject]events.Data, checkpoint uint64) (map[events.Subject]difference, error) {
 	found := map[events.Subject]difference{}
 	err := replay.Each(nil, func(state snapshots.State) error {

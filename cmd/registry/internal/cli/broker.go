@@ -107,7 +107,7 @@ func (f BrokerFlags) Connect(name string) (*nats.Conn, jetstream.JetStream, erro
 
 	// A broker may restart during a long import, so a lost connection is tried again, for about 20 s.
 	opts := append(f.Options(name), nats.ReconnectWait(500*time.Millisecond), nats.MaxReconnects(40))
-	nc, err := f.connect(opts)
+	nc, err := f.dial(opts)
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot reach the broker at %w", f.explainOutage(err))
 	}
@@ -120,8 +120,8 @@ func (f BrokerFlags) Connect(name string) (*nats.Conn, jetstream.JetStream, erro
 	return nc, js, nil
 }
 
-// connect connects to any of the addresses.
-func (f BrokerFlags) connect(opts []nats.Option) (*nats.Conn, error) {
+// dial connects to any of the addresses.
+func (f BrokerFlags) dial(opts []nats.Option) (*nats.Conn, error) {
 	nc, err := nats.Connect(strings.Join(f.NATSURL, ","), opts...)
 
 	// The library tries the addresses in a random order and returns the last error. If that error is only that nobody
@@ -184,7 +184,7 @@ func readCredentials(file string) nats.Option {
 
 // Diagnose returns nil if the broker can be reached, and else an error that says why not and what to do.
 func (f BrokerFlags) Diagnose(name string) error {
-	nc, err := f.connect(f.Options(name))
+	nc, err := f.dial(f.Options(name))
 	if err != nil {
 		return f.explainOutage(err)
 	}

@@ -40,7 +40,6 @@ func (s *server) announceReady(ctx context.Context) {
 
 // describeAddresses returns the addresses, the counts and two sample requests, for the log.
 func (s *server) describeAddresses() []any {
-	base := browsableURL(s.publicListener)
 	view := s.live.View()
 	attrs := []any{
 		"checkpoint", view.Sequence(),
@@ -54,6 +53,7 @@ func (s *server) describeAddresses() []any {
 	for _, list := range events.Lists() {
 		attrs = append(attrs, string(list), view.NumEntries(list))
 	}
+	base := browsableURL(s.publicListener)
 	if s.cfg.Public.Site != nil {
 		attrs = append(attrs, "site", base+"/")
 	}

@@ -17,9 +17,6 @@ import (
 	"example.org/registry/snapshots"
 )
 
-// askAgainAfter is the pause of a server without saved state between two requests to the broker.
-const askAgainAfter = 250 * time.Millisecond
-
 // loader loads the saved state at a start.
 type loader struct {
 	cfg  Config
@@ -27,8 +24,8 @@ type loader struct {
 }
 
 // loadStore loads the store and shows its model. If the store is missing or damaged, loadStore makes another
-// one, from a snapshot or, if there is none, an empty one. Only then does it need the broker, and waits for the
-// connection that connected delivers.
+// one, from a snapshot or, if there is none, an empty one. Only this needs the broker: loadStore then waits until
+// connected delivers a connection.
 func (l *loader) loadStore(ctx context.Context, connected <-chan jetstream.JetStream) error {
 	path := l.cfg.storePath()
 	// A crash may have left an unfinished store in the data directory.
@@ -135,7 +132,7 @@ func (l *loader) findSnapshots(ctx context.Context, js jetstream.JetStream, buck
 			l.cfg.Logger.Warn("nothing is saved here, and the broker does not answer about the stream or its snapshots; waiting for it", "error", err)
 		}
 		l.live.starting.Store(new("nothing is saved here; waiting for the broker: " + err.Error()))
-		if !pause.For(ctx, askAgainAfter) {
+		if !pause.For(ctx, 250*time.Millisecond) {
 			return nil, nil, ctx.Err()
 		}
 	}

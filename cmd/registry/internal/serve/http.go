@@ -62,28 +62,28 @@ func (s *server) serveHTTP(ctx context.Context) error {
 		return nil
 	})
 
-	leaving := make(chan struct{})
+	// At the end of ctx, responses tell their clients to leave, for leaveWithin.
+	told := make(chan struct{})
 	group.Go(func() error {
-		defer close(leaving)
+		defer close(told)
 		<-ctx.Done()
-
-		// For a while, every response tells its client to leave. Then the listener closes.
 		s.live.stopping.Store(true)
 		public.EndFollowing()
 		time.Sleep(leaveWithin)
 		return nil
 	})
 
-	// The public listener serves until leaving is closed, and the operators' listener until drained is closed.
-	drained := make(chan struct{})
+	// The public listener serves until its clients have been told, and the operators' listener until the public one has
+	// ended.
+	publicEnded := make(chan struct{})
 	group.Go(func() error {
-		defer close(drained)
+		defer close(publicEnded)
 		l := httpapi.LimitConnections(s.publicListener, s.cfg.MaxConnections, cfg.TrustedProxies, public.ConnectionRefused)
-		return serveUntil(leaving, httpapi.NewServer(s.closeConnections(public), s.cfg.IdleTimeout, s.log), l)
+		return serveUntil(told, httpapi.NewServer(s.closeConnections(public), s.cfg.IdleTimeout, s.log), l)
 	})
 	group.Go(func() error {
 		srv := &http.Server{Handler: operators, ReadTimeout: readWithin, WriteTimeout: profileWithin, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)}
-		return serveUntil(drained, srv, netutil.LimitListener(s.adminListener, httpapi.Descriptors().Operators))
+		return serveUntil(publicEnded, srv, netutil.LimitListener(s.adminListener, httpapi.Descriptors().Operators))
 	})
 	return group.Wait()
 }

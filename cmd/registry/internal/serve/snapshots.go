@@ -106,7 +106,7 @@ func (k *snapshotter) makeIfDue(ctx context.Context) (next time.Duration, err er
 	return k.cfg.SnapshotEvery, nil
 }
 
-// findNewest returns the newest readable snapshot of the registry, or nil.
+// findNewest returns the newest readable snapshot of the registry, or nil, and notes it for the metrics.
 func (k *snapshotter) findNewest(ctx context.Context) (*snapshots.Object, error) {
 	all, err := k.bucket.Load().List(ctx)
 	if err != nil {

@@ -31,7 +31,8 @@ func Go(parent context.Context, run func(context.Context) error) *Task {
 // Every calls do at once, and again when interval has passed after each call, until the task is stopped.
 func Every(interval time.Duration, do func()) *Task {
 	return Go(context.Background(), func(ctx context.Context) error {
-		for do(); pause.For(ctx, interval); {
+		do()
+		for pause.For(ctx, interval) {
 			do()
 		}
 		return nil
