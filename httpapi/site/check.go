@@ -60,7 +60,7 @@ type finding struct {
 	Rows  []*entry
 }
 
-// same has the entries that the API finds, in its order.
+// same has the entries that the API finds, in the API's order.
 type same struct {
 	Rows, Similar, Imitates []*entry
 	More                    []option // lists with more matches
@@ -99,7 +99,7 @@ func countEntries(n [events.NumLists]int) (counts []option) {
 	return counts
 }
 
-// newCheckView returns the data of an answer: the verdict, who was found, and what the visitor can do next.
+// newCheckView returns the data of an answer: the verdict, the entries that were found, and the next steps.
 func newCheckView(c *CheckPage) checkView {
 	total := 0
 	for _, n := range c.Entries {
@@ -121,7 +121,7 @@ func newCheckView(c *CheckPage) checkView {
 	mayBeMistyped := v.Reason == verdict.OneDigitOff
 	if !hasID || mayBeMistyped || v.Value == verdict.TrustedName {
 		view.AskID = &askID{}
-		// A text that is nobody's is not kept: checked together with the id, the text would hide the answer.
+		// Drop a text that is nobody's: checked together with such a text, the id would get no clear answer.
 		if v.Value != verdict.Unchecked {
 			view.AskID.Keep = c.Asked
 		}
@@ -178,7 +178,7 @@ func listFindings(v *verdict.Verdict) (all []finding) {
 	return all
 }
 
-// findSame returns what the API finds for the same text, so that the page never hides it.
+// findSame returns the entries that the API finds for the same text, so that the page never hides them.
 func findSame(c *CheckPage) *same {
 	if c.API == (readmodel.CheckQuery{}) {
 		return nil

@@ -96,7 +96,7 @@ func gravityOf(r *readmodel.Row) int {
 	return unconfirmed
 }
 
-// gravestOf returns the gravity of the gravest of some entries, or ungraded without entries.
+// gravestOf returns the gravity of the most severe entry, or ungraded if there are no entries.
 func gravestOf(rows []*readmodel.Row) int {
 	gravest := ungraded
 	for _, r := range rows {

@@ -65,7 +65,7 @@ func (c ListPage) page() page {
 	}
 	v.paging = newPaging(q.Skip, q.Limit, len(entries), c.Found.Total, bounds.MaxSkip, link)
 
-	// Beyond the last page, a link leads back to the last page that a link can reach.
+	// Beyond the last page, link to the last page whose skip the API accepts.
 	isBeyondLast := len(entries) == 0 && c.Found.Total > 0
 	if isBeyondLast {
 		last := min(c.Found.Total-1, bounds.MaxSkip)
@@ -85,8 +85,8 @@ type paging struct {
 	Unreachable  int    // how many results follow that no link reaches
 }
 
-// newPaging returns the paging of a page. The page leaves out the first skip of total results and shows the next ones, whose
-// number is shown. limit is how many fit on a page. link returns the address of the page with another skip.
+// newPaging returns the paging of a page. Of total results, the page leaves out skip and shows the next shown ones; limit results
+// fit on a page. link returns the address of the page with another skip.
 func newPaging(skip, limit, shown, total, maxSkip int, link func(skip int) string) (p paging) {
 	next := skip + shown
 	areAllShown := skip == 0 && next >= total

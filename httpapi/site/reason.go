@@ -20,8 +20,8 @@ func makeExcerpt(reason string) string {
 	return shorten(line, maxExcerpt)
 }
 
-// makeGist returns the bold words with which a reason begins, on one line. A reason that begins with other words gives its
-// beginning.
+// makeGist returns the bold words at the beginning of a reason or, if it begins with other words, the beginning itself. The
+// gist is one line.
 func makeGist(reason string) string {
 	text := reason
 	if bold, ok := strings.CutPrefix(cutHTML(reason), "<p><strong>"); ok {
@@ -51,8 +51,8 @@ func shorten(text string, limit int) string {
 	return strings.TrimRight(text, " ,.;:–-…") + "…"
 }
 
-// withoutHeadings returns the HTML of a reason for a page. The reason's headings become bold paragraphs, because only the
-// page's own headings are the outline of the page. Nothing else changes: package reason decides what a reason may contain.
+// withoutHeadings returns the HTML of a reason for a page. The reason's headings become bold paragraphs, because a page's
+// outline consists of its own headings. Nothing else changes: package reason decides what a reason may contain.
 func withoutHeadings(html string) template.HTML { return template.HTML(headings.Replace(html)) }
 
 var headings = strings.NewReplacer(

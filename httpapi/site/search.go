@@ -149,8 +149,8 @@ func markWords(text string, matches []readmodel.Match, field readmodel.MatchFiel
 	return slices.DeleteFunc(all, func(s span) bool { return s.Text == "" })
 }
 
-// partBegin returns where to begin a part of limit code points, so that a quarter of the part comes before the match. A match
-// near the end of the text gets more before it, since the part ends with the text. The part begins with a whole word if a word
+// partBegin returns where to begin a part of limit code points, so that a quarter of the part comes before the match. Near
+// the end of the text, more comes before the match, so that the part stays full. The part begins with a whole word if a word
 // begins before the match.
 func partBegin(runes []rune, match, limit int) int {
 	begin := min(match-limit/4, len(runes)-limit)

@@ -20,8 +20,8 @@ var defaultAdvice string
 //go:embed about.md
 var defaultAbout string
 
-// CheckText rejects what cannot be an operator's text: advice for somebody who has already paid, or the page about the
-// registry.
+// CheckText returns an error if an operator's text cannot be shown. The text is advice for somebody who has already paid, or the
+// page about the registry.
 func CheckText(markdown string) error {
 	if !utf8.ValidString(markdown) || strings.Contains(markdown, "\x00") {
 		return errors.New("must be UTF-8 text")

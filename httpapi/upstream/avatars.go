@@ -189,7 +189,7 @@ func (a *avatars) findCached(key avatarKey) (cachedAvatar, bool) {
 		return c, true
 	}
 
-	// Without the name, no size of the picture can be fetched. So if there is no name, that is the result for every size.
+	// Without the name, no size of the picture can be fetched. So a name that was not found is the result for every size.
 	c, ok := a.cache.GetIfPresent(nameKey(key.user))
 	return c, ok && c.result != avatarFound
 }
@@ -232,8 +232,8 @@ func (a *avatars) fetchInTurn(key avatarKey) cachedAvatar {
 	return c
 }
 
-// fetch asks for the picture's name, unless the name is cached, and then for the picture. fetch returns an error if the
-// platform failed. A missing picture is no failure.
+// fetch asks for the picture's name, unless the name is cached, and then for the picture. If the platform fails, fetch returns an
+// error. A missing picture is no failure.
 func (a *avatars) fetch(ctx context.Context, key avatarKey) (cachedAvatar, error) {
 	named, err := a.fetchName(ctx, key.user)
 	if err != nil || named.result != avatarFound {

@@ -64,12 +64,12 @@ func drawIdenticon(id string, size int) *image.Paletted {
 // equal, since every size is even, too.
 func identiconCell(size int) int { return size / (identiconCells + 1) &^ 1 }
 
-// identiconField fills the left half and the middle column by 15 bits of sum, three bits a row, and mirrors them. It takes the
-// first 15 bits, at any byte of sum but the first, that fill 6 to 10 cells: nearly empty and nearly full fields look alike.
+// identiconField fills the left half and the middle column by 15 bits of sum, three bits a row, and mirrors them. Nearly empty and
+// nearly full fields look alike, so it tries one byte of sum after the other until the bits from there fill 6 to 10 cells.
 func identiconField(sum [sha256.Size]byte) (filled [identiconCells][identiconCells]bool) {
 	// Once in a few billion ids, no bits of sum fill 6 to 10 cells. The field is then this one.
 	half := uint16(0b010_111_101_111_010)
-	for i := 1; i+1 < len(sum); i++ {
+	for i := 1; i+1 < len(sum); i++ { // byte 0 selects the colors
 		candidate := binary.BigEndian.Uint16(sum[i:]) >> 1
 		if n := bits.OnesCount16(candidate); n >= 6 && n <= 10 {
 			half = candidate

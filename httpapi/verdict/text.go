@@ -51,7 +51,7 @@ type run struct {
 	text     string
 	core     lookalike.Keys // by which names that look like the run are found
 	isWhole  bool           // the run has all words of the reading
-	reading  int            // the index of the reading
+	reading  int            // the index of the reading among the two: the text as pasted, and as meant
 	from, to int            // where the run begins and ends in the reading, in bytes
 }
 
@@ -249,8 +249,8 @@ func idsIn(text string) (ids []string) {
 // withoutMentions returns a text with a letter in place of each mention, so that no digits are joined across a mention.
 func withoutMentions(text string) string { return mention.ReplaceAllString(text, "x") }
 
-// groupingsIn joins neighboring groups of digits that have no letter between them, in every way, and returns the results
-// that are as long as an id.
+// groupingsIn joins neighboring groups of digits in every way, but not across a letter, and returns the results that are as
+// long as an id.
 func groupingsIn(text string) (ids []string) {
 	for _, part := range letters.Split(withoutMentions(text), -1) {
 		groups := digits.FindAllString(part, -1)
@@ -293,8 +293,7 @@ var wordings = []struct {
 	{regexp.MustCompile(`[\pL\pN\pM]+`), 2},
 }
 
-// runsIn returns the runs of words of the readings, the longest first, and the invisible words. Of several runs with the
-// same core it returns only the first that it meets.
+// runsIn returns the runs of words of the readings, the longest first, and the invisible words. It returns one run for each core.
 func runsIn(readings ...string) (runs []run, blanks []string) {
 	cores := map[string]lookalike.Keys{} // by word, since the readings and wordings have many words in common
 
@@ -379,7 +378,7 @@ func (s *sentence) runs(least int) iter.Seq[run] {
 }
 
 // areLines reports whether a run of words is whole lines: a line break comes before the first word of the run, and another
-// before the first word after it. The text has words before and after the run.
+// before the word after the run. The text has words before and after the run.
 func (s *sentence) areLines(first, after int) bool {
 	isBreakBefore := func(word int) bool {
 		between := s.text[s.words[word-1][1]:s.words[word][0]]

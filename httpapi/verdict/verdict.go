@@ -327,8 +327,8 @@ func (f *found) idToCheckAlone(findings []Finding) string {
 
 func isListed(f Finding) bool { return len(f.Rows) > 0 }
 
-// listFindings returns the parts of the text with their entries, and the ids that are nobody's. An entry is in the first part
-// that has it, and a part whose entries are all in earlier parts is left out.
+// listFindings returns the parts of the text with their entries, and the ids that are nobody's. Each entry is only in the first
+// part that has it. A part whose entries are all in earlier parts is left out.
 func (f *found) listFindings() (findings []Finding) {
 	known := map[*readmodel.Row]bool{}
 	isKnown := func(r *readmodel.Row) bool { return known[r] }
