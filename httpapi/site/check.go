@@ -146,7 +146,6 @@ func areServers(v *verdict.Verdict) bool {
 			hasServer = hasServer || r.List() == events.Servers
 		}
 	}
-
 	return hasServer
 }
 
@@ -174,7 +173,6 @@ func listFindings(v *verdict.Verdict) (all []finding) {
 		}
 		all = append(all, part)
 	}
-
 	return all
 }
 

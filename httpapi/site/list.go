@@ -45,7 +45,8 @@ func (c ListPage) page() page {
 		Entries:   entries,
 	}
 
-	if q.Search != "" || q.ID != "" || q.Status != readmodel.StatusAll || q.Proofs != readmodel.ProofsAll {
+	isFiltered := q.Status != readmodel.StatusAll || q.Proofs != readmodel.ProofsAll
+	if q.Search != "" || q.ID != "" || isFiltered {
 		v.Whole = v.Path
 	}
 	if !q.List.Trusted() {
@@ -65,12 +66,13 @@ func (c ListPage) page() page {
 	}
 	v.paging = newPaging(q.Skip, q.Limit, len(entries), c.Found.Total, bounds.MaxSkip, link)
 
-	// Beyond the last page, link to the last page whose skip the API accepts.
+	// Beyond the last page, link to the last page whose skip the API accepts: 40 for 57 results, 20 a page.
 	isBeyondLast := len(entries) == 0 && c.Found.Total > 0
 	if isBeyondLast {
 		last := min(c.Found.Total-1, bounds.MaxSkip)
 		v.Last = link(last / q.Limit * q.Limit)
 	}
+
 	p := page{template: "list", Title: v.Title, Path: v.Path, About: v.About, AsOf: c.AsOf, Data: v}
 	if q.List.Trusted() {
 		p.SiteName = neutralName
@@ -97,7 +99,6 @@ func newPaging(skip, limit, shown, total, maxSkip int, link func(skip int) strin
 	if skip > 0 {
 		p.Newer = link(max(0, min(skip, total)-limit))
 	}
-
 	if shown == 0 || next >= total {
 		return p
 	}

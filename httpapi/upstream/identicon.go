@@ -64,8 +64,8 @@ func drawIdenticon(id string, size int) *image.Paletted {
 // equal, since every size is even, too.
 func identiconCell(size int) int { return size / (identiconCells + 1) &^ 1 }
 
-// identiconField fills the left half and the middle column by 15 bits of sum, three bits a row, and mirrors them. Nearly empty and
-// nearly full fields look alike, so it tries one byte of sum after the other until the bits from there fill 6 to 10 cells.
+// identiconField fills the left half and the middle column with 15 bits of sum, three bits a row, and mirrors them. It tries the
+// bits from byte 1, byte 2 and so on until they fill 6 to 10 cells, since nearly empty and nearly full fields look alike.
 func identiconField(sum [sha256.Size]byte) (filled [identiconCells][identiconCells]bool) {
 	// Once in a few billion ids, no bits of sum fill 6 to 10 cells. The field is then this one.
 	half := uint16(0b010_111_101_111_010)

@@ -164,9 +164,9 @@ func wholeID(text string) string {
 	}
 
 	// An address with a query or a fragment may have more in it than the id.
-	isAlone := isWhole && !strings.ContainsAny(text, "?#")
+	hasMore := strings.ContainsAny(text, "?#")
 	hasDigitsOnly := strings.Trim(id, "0123456789") == ""
-	if isAlone && hasDigitsOnly && isID(id) {
+	if isWhole && !hasMore && hasDigitsOnly && isID(id) {
 		return id
 	}
 	return ""
