@@ -99,6 +99,7 @@ func newPaging(skip, limit, shown, total, maxSkip int, link func(skip int) strin
 	if skip > 0 {
 		p.Newer = link(max(0, min(skip, total)-limit))
 	}
+
 	if shown == 0 || next >= total {
 		return p
 	}

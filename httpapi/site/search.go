@@ -64,6 +64,7 @@ func (c SearchPage) page() page {
 		other.Skip = skip
 		return searchLink(other)
 	}
+
 	for _, words := range c.Found.Suggestions {
 		v.Suggestions = append(v.Suggestions, option{Value: link(words, 0), Text: words})
 	}

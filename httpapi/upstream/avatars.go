@@ -219,6 +219,7 @@ func (a *avatars) fetchInTurn(key avatarKey) cachedAvatar {
 	}
 
 	c, err := a.fetch(ctx, key)
+
 	// If this server is stopping, the failure is not the platform's.
 	isStopping := a.ctx.Err() != nil
 	if isStopping {
