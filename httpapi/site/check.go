@@ -46,10 +46,8 @@ type checkView struct {
 	Words    string   // a name that is nobody's, for ranked search; empty if somebody was found
 }
 
-// askID is the form that asks for an id.
-type askID struct {
-	Keep string // the typed text, to be checked together with the id; may be empty
-}
+// askID is the form that asks for an id. Keep is the typed text if the form checks it together with the id, else empty.
+type askID struct{ Keep string }
 
 // finding is a part of the text, with its own answer.
 type finding struct {

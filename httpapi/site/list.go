@@ -45,8 +45,7 @@ func (c ListPage) page() page {
 		Entries:   entries,
 	}
 
-	isFiltered := q.Status != readmodel.StatusAll || q.Proofs != readmodel.ProofsAll
-	if q.Search != "" || q.ID != "" || isFiltered {
+	if q.Search != "" || q.ID != "" || q.Status != readmodel.StatusAll || q.Proofs != readmodel.ProofsAll {
 		v.Whole = v.Path
 	}
 	if !q.List.Trusted() {

@@ -361,15 +361,7 @@ func (s *sentence) runs(least int) iter.Seq[run] {
 				if n > maxWords && isInside && !s.areLines(first, after) {
 					continue
 				}
-
-				core := lookalike.Keys{
-					Shape:  s.cores.Shape[s.coreBegins[first].shape:s.coreBegins[after].shape],
-					Folded: s.cores.Folded[s.coreBegins[first].folded:s.coreBegins[after].folded],
-				}
-				from := s.words[first][0]
-				to := s.words[after-1][1]
-				r := run{text: s.text[from:to], core: core, isWhole: n == len(s.words), from: from, to: to}
-				if !yield(r) {
+				if !yield(s.newRun(first, after)) {
 					return
 				}
 			}
@@ -377,8 +369,19 @@ func (s *sentence) runs(least int) iter.Seq[run] {
 	}
 }
 
+// newRun returns the run that begins with the word first and ends before the word after.
+func (s *sentence) newRun(first, after int) run {
+	begin := s.coreBegins[first]
+	end := s.coreBegins[after]
+	core := lookalike.Keys{Shape: s.cores.Shape[begin.shape:end.shape], Folded: s.cores.Folded[begin.folded:end.folded]}
+
+	from := s.words[first][0]
+	to := s.words[after-1][1]
+	return run{text: s.text[from:to], core: core, isWhole: after-first == len(s.words), from: from, to: to}
+}
+
 // areLines reports whether a run of words is whole lines: a line break comes before the first word of the run, and another
-// before the word after the run. The text has words before and after the run.
+// before the word after it. There are words before and after the run.
 func (s *sentence) areLines(first, after int) bool {
 	isBreakBefore := func(word int) bool {
 		between := s.text[s.words[word-1][1]:s.words[word][0]]
