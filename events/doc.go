@@ -6,9 +6,13 @@
 // states is the latest. So it does no harm to apply an event twice, late, or from another source.
 // Everything above this package rests on that.
 //
-// Read event.go (what an event is), order.go (which state is the latest), decode.go and encode.go (its
-// JSON), validate.go (its bounds), subject.go (its NATS subject), errors.go (what a rejection says),
-// chatid.go (what a chat id is, here and in the API) and stream.go (names).
+//	event.go     the events and their data
+//	order.go     which state is the latest
+//	decode.go    reads their JSON; encode.go writes it
+//	validate.go  the bounds, and in chatid.go the form of a chat id
+//	subject.go   NATS subjects
+//	errors.go    the reasons for a rejection
+//	stream.go    names of streams and headers
 //
 // Decode never panics and accepts exactly the events that the contract allows. Its error names the member
 // at fault in one line that fits a header. Encode refuses the same events.
