@@ -15,11 +15,11 @@ import (
 
 const listFile = ".ci/mutations.txt"
 
-// mutation is a change that breaks the program. One of the tests that run, a pattern, matches in pkg must fail.
+// mutation is a change that breaks the program, so that a test must fail.
 type mutation struct {
-	title    string
-	pkg, run string
-	edits    []edit
+	title      string
+	pkg, tests string // the package, and a pattern of the tests there
+	edits      []edit
 }
 
 // edit replaces the lines old of a file by the lines new.
@@ -55,7 +55,7 @@ func mutate(words []string) error {
 
 	unnoticed := 0
 	for _, m := range all {
-		isInText := func(word string) bool { return strings.Contains(m.title+m.pkg+m.run, word) }
+		isInText := func(word string) bool { return strings.Contains(m.title+m.pkg+m.tests, word) }
 		if len(words) > 0 && !slices.ContainsFunc(words, isInText) {
 			continue
 		}
@@ -64,7 +64,7 @@ func mutate(words []string) error {
 		if result != "red" {
 			unnoticed++
 		}
-		fmt.Printf("%-8s %s (%s)\n", result, m.title, m.run)
+		fmt.Printf("%-8s %s (%s)\n", result, m.title, m.tests)
 	}
 
 	if unnoticed > 0 {
@@ -93,7 +93,7 @@ func (m mutation) try(dir string) string {
 
 	// Build first, without running a test: a program that does not build must not pass for a red test.
 	build := exec.Command("go", "test", "-tags", "nightly", "-vet=off", "-run", "^$", m.pkg)
-	test := exec.Command("go", "test", "-tags", "nightly", "-vet=off", "-count=1", "-timeout=10m", "-run", "^("+m.run+")$", m.pkg)
+	test := exec.Command("go", "test", "-tags", "nightly", "-vet=off", "-count=1", "-timeout=10m", "-run", "^("+m.tests+")$", m.pkg)
 	for _, c := range []*exec.Cmd{build, test} {
 		c.Dir = dir
 		c.Env = append(os.Environ(), "RAPID_SEED=1", "RAPID_NOFAILFILE=true", "RAPID_SHRINKTIME=1s")
@@ -137,12 +137,12 @@ func readMutations(name string) ([]mutation, error) {
 	return all, nil
 }
 
-// addLine adds a line of the list to the mutation. It returns false if the line is none of those above.
+// addLine adds a line of the list to the mutation. It returns false if the line does not begin as it should.
 func (m *mutation) addLine(line string) bool {
 	word, rest, _ := strings.Cut(line, " ")
 	switch word {
 	case "red":
-		m.pkg, m.run, _ = strings.Cut(rest, " ")
+		m.pkg, m.tests, _ = strings.Cut(rest, " ")
 		return true
 	case "in":
 		m.edits = append(m.edits, edit{file: rest})
