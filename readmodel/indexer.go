@@ -23,7 +23,7 @@ type indexer struct {
 func newIndexer() indexer {
 	ctx, end := context.WithCancel(context.Background())
 	return indexer{
-		limit:  2048,          // a search reads so many rows in 0.3 ms
+		limit:  2048,          // a search reads this many fresh rows in 0.3 ms
 		forget: 6 * time.Hour, // deploy/erasing.md promises a day
 		ctx:    ctx, end: end,
 	}

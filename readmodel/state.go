@@ -17,7 +17,7 @@ type state struct {
 	donations *btree.Map[string, donation]
 	chats     Ranges                   // shown rows by their chat id
 	names     names                    // shown rows by their names
-	feed      *btree.Map[uint64, *Row] // all rows by the sequence of their last message, if there is one
+	feed      *btree.Map[uint64, *Row] // rows of all entries by entry.sequence, except for sequence 0
 
 	digest     Digest // of all states
 	feedDigest Digest // of all shown rows (Row.feedDigest)
@@ -267,7 +267,7 @@ func (l *list) putEntry(id string, e entry) {
 	l.entries.Set(id, e)
 }
 
-// setSequence sets the sequence of the last message with the known state of a subject that has one.
+// setSequence stores that the last message with a subject's known state has this sequence. The state must exist.
 func (s *state) setSequence(k events.Subject, sequence uint64) {
 	if k.Kind == events.KindDonation {
 		d, _ := s.donations.Get(k.ID)

@@ -19,8 +19,8 @@ func Literal(name string) string {
 }
 
 // Core returns the joined keys of a name without its decoration: of its letters, numbers and marks. It removes the
-// other characters before it takes the skeleton, since the skeleton turns some symbols into letters. If a name is
-// only decoration, only white space is removed. The core of a text is the cores of its words, put together.
+// other characters before it takes the skeleton, since the skeleton turns some symbols into letters. Of a name that
+// is only decoration, it removes the white space. The core of a text is the cores of its words, put together.
 func Core(name string) Keys {
 	name = Visible(name)
 	undecorated := keysOf(KeepWordly(name)).Joined()

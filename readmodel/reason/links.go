@@ -206,7 +206,7 @@ func resolveReferences(b []byte) string {
 // resolveReference returns the character of a reference, or the reference itself if it has no character.
 func resolveReference(ref []byte) []byte {
 	resolved := stdhtml.UnescapeString(string(ref))
-	if strings.HasSuffix(resolved, ";") { // HTML has no reference of this name, but perhaps of the start of the name
+	if strings.HasSuffix(resolved, ";") { // an unknown name, or one with a known start: &notit; becomes ¬it;
 		return ref
 	}
 	return []byte(resolved)

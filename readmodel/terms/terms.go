@@ -167,7 +167,7 @@ func (a *Analyzer) Terms(folded string) []string {
 }
 
 // Tokens appends the tokens of text to dst, in order. It leaves out stop words if the text has other words. A text
-// of stop words alone keeps them, since a person may be called Kilka.
+// of stop words alone keeps them, since a person may be called Kilka (a few).
 func (a *Analyzer) Tokens(dst []Token, text string) []Token {
 	before := len(dst)
 	dst = a.appendTokens(dst, text, a.stemmer.stop)
@@ -263,7 +263,7 @@ func measureRun(word string) int {
 	return len(word)
 }
 
-// termsOf returns the terms of a folded word. A known word with marks has the terms of this very spelling. Another
+// termsOf returns the terms of a folded word. A known word with marks has the terms of its very spelling. Any other
 // word has the terms of all words that differ from it in marks alone, or else its guessed stem.
 func (s *Stemmer) termsOf(folded string) (terms []string) {
 	plain := lookalike.DropMarks(folded)
