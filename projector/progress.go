@@ -120,17 +120,13 @@ func (t *tracker) observeStream(info *jetstream.StreamInfo) {
 func (t *tracker) current() Progress {
 	p := *t.published.Load()
 	if p.Lag > 0 || p.Frozen != "" {
-		since := p.AsOf
-		if since.IsZero() {
-			since = t.began
-		}
+		since := cmp.Or(p.AsOf, t.began) // AsOf is zero if unknown
 		p.LagSeconds = max(0, time.Since(since).Seconds())
 	}
 	return p
 }
 
-// publishProgress publishes a Progress of everything that has changed since the last call. Run's loops call it in
-// each turn.
+// publishProgress publishes the Progress of this moment. Run's loops call it in each turn.
 func (p *Projector) publishProgress() {
 	now := p.tracker.observed // a copy
 	meta := p.projection.meta

@@ -291,8 +291,7 @@ func (p *Projector) saveWhileWaiting(ctx context.Context, wait time.Duration) {
 	}
 }
 
-// Progress returns the current Progress, at the cost of an atomic load and a copy. Any goroutine may call
-// it.
+// Progress returns the current Progress. Any goroutine may call it.
 func (p *Projector) Progress() Progress { return p.tracker.current() }
 
 // Known returns the greatest revision that is known of a subject, or 0. Any goroutine may call it.

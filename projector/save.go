@@ -126,7 +126,6 @@ func (s *saver) save(c *commit) error {
 		return fmt.Errorf("rejected events cannot be copied: %w", err)
 	}
 	c.rejected = nil // if Save fails, the next try copies nothing again
-
 	return s.cfg.Store.Save(snapshots.Commit{States: c.states, Lacking: c.lacking, Meta: c.meta})
 }
 

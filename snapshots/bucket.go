@@ -32,24 +32,24 @@ const (
 	chunkPrefix   = "$O." + BucketName + ".C." // followed by an object's NUID
 	namePrefix    = "$O." + BucketName + ".M." // followed by a name in base64
 	headerLabel   = "header"                   // in an object's metadata
-	bucketTimeout = 10 * time.Second           // for one request, for which the broker may sync its disk
-	maxChunk      = 512 << 10                  // bytes: the broker syncs each chunk once
-	orphanAge     = 10 * time.Minute           // of chunks without a name that no Put is sending any more
+	bucketTimeout = 10 * time.Second           // for one request, during which the broker may sync its disk
+	maxChunk      = 512 << 10                  // bytes; large, since the broker syncs its disk for each chunk
+	orphanAge     = 10 * time.Minute           // from this age on, chunks without a name belong to no running Put
 )
 
 // ErrNoSnapshot means that the bucket has no snapshot of a name.
 var ErrNoSnapshot = errors.New("there is no snapshot of this name")
 
-// Bucket is the object store of snapshots, in the layout of NATS. The client library reads objects with a
-// consumer, but the accounts of the roles do not pass the messages of one. So Bucket makes single requests.
-// Any goroutine may use a Bucket.
+// Bucket is the object store of snapshots, in the layout of NATS. The client library would read objects with a
+// consumer, but the roles' accounts do not let a consumer's messages through. So Bucket reads each message by a
+// request. Any goroutine may use a Bucket.
 type Bucket struct {
 	js       jetstream.JetStream
 	stream   stream.Stream
 	replicas int
 }
 
-// NewBucket returns the bucket, without a request. replicas is for Create.
+// NewBucket returns the bucket, and makes no request. replicas is for Create.
 func NewBucket(js jetstream.JetStream, replicas int) *Bucket {
 	return &Bucket{js, stream.Stream{JS: js, Name: bucketStream}, max(1, replicas)}
 }
@@ -57,10 +57,10 @@ func NewBucket(js jetstream.JetStream, replicas int) *Bucket {
 // Object is one snapshot in the bucket.
 type Object struct {
 	Name   string
-	Time   time.Time // when it was completed, by the broker's clock
+	Time   time.Time // when its name was stored, by the broker's clock
 	Bytes  uint64
 	Header Header
-	Err    error // why it cannot be used
+	Err    error // why the object cannot be used
 
 	info jetstream.ObjectInfo
 }
@@ -82,8 +82,8 @@ func (b *Bucket) Create(ctx context.Context) error {
 	return natserr.Explain(b.js.Conn(), err, jetstream.DefaultAPIPrefix+"STREAM.CREATE."+bucketStream)
 }
 
-// Put puts a snapshot of the store into the bucket, which must exist. It takes the memory of the packed
-// snapshot. If it fails, chunks may remain, which Prune removes.
+// Put puts a snapshot of the store into the bucket, which must exist. It holds the packed snapshot in memory. If Put
+// fails, chunks may remain, which Prune removes.
 func (b *Bucket) Put(ctx context.Context, s *Store) (Object, error) {
 	var packed bytes.Buffer
 	h, err := writePacked(ctx, s, &packed)
@@ -108,12 +108,13 @@ func (b *Bucket) Put(ctx context.Context, s *Store) (Object, error) {
 	}
 
 	for chunk := range slices.Chunk(packed.Bytes(), int(min(maxChunk, b.js.Conn().MaxPayload()/2))) {
-		if err := b.putChunk(ctx, &info, chunk); err != nil {
-			return Object{}, err
+		info.Chunks++
+		if err := b.putChunk(ctx, info.NUID, chunk); err != nil {
+			return Object{}, fmt.Errorf("chunk %d: %w", info.Chunks, err)
 		}
 	}
 
-	// The chunks become a snapshot once the object's name is stored.
+	// The name comes last: only then do the chunks become a snapshot.
 	text, err := json.Marshal(info)
 	if err != nil {
 		return Object{}, err
@@ -132,16 +133,12 @@ func writePacked(ctx context.Context, s *Store, to io.Writer) (Header, error) {
 	return h, errors.Join(err, packed.Close())
 }
 
-func (b *Bucket) putChunk(ctx context.Context, info *jetstream.ObjectInfo, chunk []byte) error {
-	info.Chunks++
-	err := b.publishMessage(ctx, chunkPrefix+info.NUID, chunk)
-	if errors.Is(err, natserr.ErrRefused) { // the text is the same for all objects
-		err = fmt.Errorf("%w: this user of the broker may not publish to %s>", natserr.ErrRefused, chunkPrefix)
+func (b *Bucket) putChunk(ctx context.Context, nuid string, chunk []byte) error {
+	err := b.publishMessage(ctx, chunkPrefix+nuid, chunk)
+	if errors.Is(err, natserr.ErrRefused) { // say it without the NUID, so that the text is the same for all objects
+		return fmt.Errorf("%w: this user of the broker may not publish to %s>", natserr.ErrRefused, chunkPrefix)
 	}
-	if err != nil {
-		return fmt.Errorf("chunk %d: %w", info.Chunks, err)
-	}
-	return nil
+	return err
 }
 
 func (b *Bucket) publishMessage(ctx context.Context, subject string, data []byte, opts ...jetstream.PublishOpt) error {
@@ -223,8 +220,8 @@ func (b *Bucket) readObject(ctx context.Context, subject string) (Object, error)
 	return o, nil
 }
 
-// Open returns a reader of a snapshot, for Read, once all of it is in memory. (Read verifies the content;
-// the object's checksum is for other programs.)
+// Open reads a snapshot into memory, and returns a reader for Read. It does not verify the object's checksum, which
+// is for other programs, since Read verifies the content.
 func (b *Bucket) Open(ctx context.Context, name string) (io.ReadCloser, error) {
 	o, err := b.readObject(ctx, nameSubject(name))
 	if err != nil {
@@ -232,21 +229,21 @@ func (b *Bucket) Open(ctx context.Context, name string) (io.ReadCloser, error) {
 	}
 
 	var packed []byte
-	var last uint64
+	nextSequence := uint64(1)
 	for n := range o.info.Chunks {
-		m, err := b.stream.NextMessageOf(ctx, chunkPrefix+o.info.NUID, last+1)
+		m, err := b.stream.NextMessageOf(ctx, chunkPrefix+o.info.NUID, nextSequence)
 		if err != nil {
 			return nil, fmt.Errorf("chunk %d of %d: %w", n+1, o.info.Chunks, err)
 		}
 		packed = append(packed, m.Data...)
-		last = m.Sequence
+		nextSequence = m.Sequence + 1
 	}
 	return io.NopCloser(bytes.NewReader(packed)), nil
 }
 
-// Prune keeps the newest snapshots of the registry with the identity id: as many as keep says, and at least
-// one. It removes the registry's older snapshots and the chunks that a killed Put has left, and returns the
-// names of the removed snapshots.
+// Prune keeps the newest snapshots of the registry with the identity id: keep of them, and at least one. It removes
+// the registry's older snapshots and the chunks that a killed Put has left, and returns the names of the removed
+// snapshots.
 func (b *Bucket) Prune(ctx context.Context, id stream.Identity, keep int) (removed []string, err error) {
 	all, err := b.List(ctx)
 	if err != nil {
@@ -257,7 +254,8 @@ func (b *Bucket) Prune(ctx context.Context, id stream.Identity, keep int) (remov
 		return o.Err != nil || o.Header.Stream != id.Stream || !id.Has(o.Header.Epoch)
 	})
 
-	for _, o := range own[min(max(keep, 1), len(own)):] {
+	numKept := min(max(keep, 1), len(own))
+	for _, o := range own[numKept:] { // the newest come first
 		if err := errors.Join(b.purgeSubject(ctx, nameSubject(o.Name)), b.purgeSubject(ctx, chunkPrefix+o.info.NUID)); err != nil {
 			return removed, fmt.Errorf("%s: %w", o.Name, err)
 		}
@@ -277,7 +275,7 @@ func (b *Bucket) removeOrphans(ctx context.Context) error {
 		return err
 	}
 
-	// The names are listed after the chunks: in the other order, the name of a Put that ends in between would be missing.
+	// List the names after the chunks. In the other order, a Put that ends in between has chunks, but no name yet.
 	all, err := b.List(ctx)
 	if err != nil {
 		return err
@@ -293,7 +291,7 @@ func (b *Bucket) removeOrphans(ctx context.Context) error {
 		if isGone || isRecent {
 			continue
 		}
-		if err != nil { // the chunks may be of a Put in progress
+		if err != nil { // the age is unknown, so the chunks may be of a Put in progress
 			return err
 		}
 		if err := b.purgeSubject(ctx, subject); err != nil {

@@ -28,8 +28,8 @@ const (
 	// lockTimeout bounds the wait for bbolt's own lock on the file. LockDir keeps other servers out.
 	lockTimeout = time.Second
 
-	// mapSize is the address space for the map of a store. A large one costs no memory, and the map need
-	// never move: before a move, bbolt waits until every reader has ended.
+	// mapSize is the address space that bbolt reserves for a store, which costs no memory. A file that outgrew it would
+	// make bbolt wait for the end of every reader, to map the file elsewhere.
 	mapSize = min(64<<30, math.MaxInt/2)
 
 	// eraseEvery is the time between two erasures of free pages.
@@ -50,9 +50,8 @@ func openBolt(path string) (db *bolt.DB, err error) {
 	return db, err
 }
 
-// eraseFree overwrites the free pages of the file at path, which db has open, with zeros: bbolt leaves
-// deleted text in free pages. db must have no reader, since a reader may still read a page that was freed
-// after the reader began.
+// eraseFree overwrites the free pages of db, whose file is at path, with zeros, since bbolt leaves deleted text in
+// them. db must have no readers: a reader may still read a page that was freed after the reader began.
 func eraseFree(db *bolt.DB, path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -78,7 +77,7 @@ func eraseFree(db *bolt.DB, path string) error {
 			return err
 		}
 
-		// After the last page of the database, page is nil. A failed transaction may have written text there, too.
+		// page is nil after the last page of the database, where a failed transaction may have left text.
 		isUsed := page != nil && page.Type != "free"
 		if isUsed {
 			continue
@@ -107,7 +106,7 @@ func erasePage(file *os.File, offset, size int64) error {
 	return err
 }
 
-// SetAside renames a damaged store, replaces a store that was set aside earlier, and returns the new name.
+// SetAside renames a damaged store, and returns the new name. It replaces a store that was set aside earlier.
 func SetAside(path string) (name string, err error) {
 	return path + damagedSuffix, RenameDurably(path, path+damagedSuffix)
 }
@@ -129,8 +128,8 @@ func RenameDurably(from, to string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// isSystemError reports whether err comes from the system or another program's lock, and not from the
-// content of the file.
+// isSystemError reports whether err comes from the system or from another program's lock, and not from the content
+// of the file.
 func isSystemError(err error) bool {
 	if errors.Is(err, syscall.EFBIG) { // a damaged page has led far beyond the end of the file
 		return false

@@ -14,37 +14,41 @@ import (
 // maxWindow bounds the memory of unpacking, in bytes.
 const maxWindow = 64 << 20
 
-// Unpack returns the text of r without a byte order mark, and unpacks it if it is packed with gzip or zstd.
+// Unpack returns the text of r, unpacked if it is packed with gzip or zstd, and without a byte order mark.
 func Unpack(r io.Reader) (io.Reader, error) {
 	in := bufio.NewReader(r)
 	head, err := in.Peek(4)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-
 	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
 		return nil, errors.New("the file is UTF-16, as PowerShell's > writes it; save it as UTF-8")
 	}
 
-	// The first bytes tell how the text is packed.
-	var unpacked io.Reader = in
-	err = nil
-	if bytes.HasPrefix(head, []byte("\x1f\x8b")) {
-		unpacked, err = gzip.NewReader(in)
-	} else if bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")) {
-		// Concurrency 1 unpacks on this goroutine, so that nothing is left running.
-		unpacked, err = zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
-	}
+	unpacked, err := newUnpacker(in, head)
 	if err != nil {
 		return nil, err
 	}
 
 	text := bufio.NewReaderSize(unpacked, 64<<10)
 	const mark = "\ufeff"
-	if head, _ := text.Peek(len(mark)); string(head) == mark { // the caller's first read returns an error again
+	start, _ := text.Peek(len(mark)) // the caller's first read returns the same error
+	if string(start) == mark {
 		_, _ = text.Discard(len(mark))
 	}
 	return text, nil
+}
+
+// newUnpacker returns a reader for the packing that the first bytes, head, tell.
+func newUnpacker(in io.Reader, head []byte) (io.Reader, error) {
+	if bytes.HasPrefix(head, []byte("\x1f\x8b")) {
+		return gzip.NewReader(in)
+	}
+	if bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")) {
+		// Concurrency 1 unpacks on the caller's goroutine, so that none is left running.
+		return zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+	}
+	return in, nil
 }
 
 // ErrLongLine is the error of a line that is longer than the limit.
@@ -60,7 +64,7 @@ func ReadLines(r io.Reader, limit int, visit func(number int, text []byte, err e
 		text := bytes.TrimRight(line, "\r\n")
 		isLong := len(text) > limit
 
-		// Pass over the rest of a long line.
+		// Skip the rest of a line that is longer than the buffer.
 		for errors.Is(err, bufio.ErrBufferFull) {
 			isLong = true
 			_, err = in.ReadSlice('\n')

@@ -15,7 +15,7 @@ import (
 	"example.org/registry/readmodel/fault"
 )
 
-// loadModel returns a new model of the store. An error is damage, or from ctx.
+// loadModel returns a new model of the store.
 func (s *Store) loadModel(ctx context.Context) (*readmodel.Model, error) {
 	meta := s.Meta()
 	model := readmodel.New()
@@ -42,18 +42,19 @@ const batchSize = 4096
 // pair is a key and a value of the file. Their memory belongs to the transaction.
 type pair struct{ key, value []byte }
 
-// loadStates loads the states in their order. It loads one batch while all CPUs decode the next.
+// loadStates loads the states into the model, in the order of the keys. It loads one batch while all CPUs decode the
+// next batch.
 func loadStates(ctx context.Context, cursor *bolt.Cursor, model *readmodel.Model, checkpoint uint64) error {
 	key, value := cursor.First()
-	var previous []readmodel.Record // the batch before, decoded
+	var previous []readmodel.Record // the decoded batch that is not loaded yet
 	for key != nil || len(previous) > 0 {
-		// Collect the next batch. It is empty at the end.
+		// Collect a batch. The last one is empty, since the one before it must still be loaded.
 		var batch []pair
 		for key != nil && len(batch) < batchSize {
 			last := pair{key, value}
 			batch = append(batch, last)
 			key, value = cursor.Next()
-			if key != nil && bytes.Compare(last.key, key) >= 0 { // a damaged file may even lead in circles
+			if key != nil && bytes.Compare(last.key, key) >= 0 { // in a damaged file the cursor may go in circles
 				return errors.New("keys are out of order")
 			}
 		}

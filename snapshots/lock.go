@@ -17,10 +17,9 @@ var ErrLocked = errors.New("is in use by another process")
 // removed: a lock on an unlinked file keeps no process out.
 const lockName = "registry.lock"
 
-// LockDir locks dir, and makes it (mode 0700) if it is missing. Call it before anything in dir is
-// opened, since the embedded broker does not lock its store. It does not wait. If another process
-// holds the lock, the error matches ErrLocked; any other error names the remedy. The system also releases
-// the lock when the process ends in any way.
+// LockDir locks dir without waiting, and makes dir (mode 0700) if it is missing. Lock a directory before opening
+// anything in it, since the embedded broker does not lock its store. If another process holds the lock, the error
+// matches ErrLocked; any other error names the remedy. The system releases the lock when the process ends.
 func LockDir(dir string) (*flock.Flock, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		if !errors.Is(err, syscall.ENOTDIR) {
@@ -42,7 +41,7 @@ func LockDir(dir string) (*flock.Flock, error) {
 	return file, nil
 }
 
-// lockError names the path once. If err itself has a path, which may be another one, that path is named.
+// lockError names the remedy, and the path once: the path in err, which may be another one, or else path.
 func lockError(path string, err error) error {
 	if pathError, ok := errors.AsType[*os.PathError](err); ok {
 		path = pathError.Path

@@ -16,8 +16,8 @@ import (
 // restorePart is the number of states that one transaction of a restore writes.
 const restorePart = 20_000
 
-// Restore makes a store at path from a snapshot. Once all of the snapshot is read and checked, the new
-// store replaces a store at path in one step. The caller has locked the directory.
+// Restore makes a store at path from a snapshot. Once the whole snapshot is read and checked, the new store replaces
+// any store at path in one step. The caller has locked the directory.
 func Restore(ctx context.Context, from io.Reader, path string) (h Header, err error) {
 	temporary := path + restoringSuffix
 	if err := os.RemoveAll(temporary); err != nil {
@@ -40,8 +40,8 @@ func Restore(ctx context.Context, from io.Reader, path string) (h Header, err er
 	return h, nil
 }
 
-// fillFrom saves the states of a snapshot. Until the last transaction writes the snapshot's meta record, the
-// store has a digest that its states do not match: Open refuses such a store.
+// fillFrom saves the states of a snapshot, part by part. Only the last transaction writes the snapshot's meta record.
+// Until then the saved digest does not match the states, so Open refuses the store.
 func (s *Store) fillFrom(ctx context.Context, from io.Reader) (h Header, err error) {
 	part := Commit{States: map[events.Subject]State{}, Meta: s.Meta()}
 	h, err = Read(from, func(sequence uint64, e events.Event) error {
@@ -66,9 +66,9 @@ func (s *Store) fillFrom(ctx context.Context, from io.Reader) (h Header, err err
 	return h, s.Save(part)
 }
 
-// Bootstrap makes a store at path from the newest readable snapshot that is related to id, the identity of
-// the stream. all is from List. Without a related snapshot, Bootstrap does nothing. An error means that every
-// related snapshot is unreadable. A snapshot without a readable header counts as related.
+// Bootstrap makes a store at path from the newest readable snapshot of the stream's registry. id is the stream's
+// identity, and all is from List. Without a snapshot of the registry, Bootstrap does nothing. It fails if it cannot
+// read any of them. A snapshot with an unreadable header may be the registry's, and counts as one of them.
 func (b *Bucket) Bootstrap(ctx context.Context, all []Object, id stream.Identity, path string, log *slog.Logger) error {
 	var unreadable error
 	for _, o := range all {

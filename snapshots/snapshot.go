@@ -32,7 +32,7 @@ type ending struct {
 	Digest string `json:"digest"`
 }
 
-// frame is the first or the last line, as a CloudEvent.
+// frame is the first or the last line of a snapshot, as a CloudEvent.
 type frame[T any] struct {
 	SpecVersion string `json:"specversion"`
 	ID          string `json:"id"`
@@ -43,8 +43,11 @@ type frame[T any] struct {
 	Data        T      `json:"data"`
 }
 
+// framePrefix begins the types of both frames.
+const framePrefix = "registry.snapshot."
+
 func encodeFrame[T any](h Header, kind string, data T) ([]byte, error) {
-	id := h.Epoch + "@" + strconv.FormatUint(h.Sequence, 10) + "/" + kind[strings.LastIndexByte(kind, '.')+1:] // begun or ended
+	id := fmt.Sprintf("%s@%d/%s", h.Epoch, h.Sequence, strings.TrimPrefix(kind, framePrefix)) // such as EPOCH@17/begun
 	text, err := json.Marshal(frame[T]{
 		SpecVersion: "1.0", ID: id, Source: events.ExportSource, Type: kind,
 		Time: h.Time.UTC().Format(time.RFC3339Nano), ContentType: "application/json", Data: data,
@@ -54,7 +57,7 @@ func encodeFrame[T any](h Header, kind string, data T) ([]byte, error) {
 
 // IsFrame reports whether a line is the first or the last line of a snapshot, and so no event.
 func IsFrame(line []byte) bool {
-	if !bytes.Contains(line, []byte(`"registry.snapshot.`)) { // spares most lines the decoding
+	if !bytes.Contains(line, []byte(`"`+framePrefix)) { // spares most lines the decoding
 		return false
 	}
 	var envelope struct {
@@ -68,8 +71,8 @@ func IsFrame(line []byte) bool {
 func Write(ctx context.Context, s *Store, to io.Writer, begin func(Header)) (h Header, err error) {
 	h.Time = time.Now().UTC().Truncate(time.Millisecond)
 
-	var w *Writer
-	err = s.Each(func(m Meta, count int) error {
+	var w *Writer // for the states, once the first line is written
+	err = s.Each(func(m Meta, count int) (err error) {
 		h.Meta = m
 		h.Count = count
 		if begin != nil {
@@ -151,13 +154,13 @@ var (
 )
 
 const (
-	maxSnapshotLine = events.MaxPayload + 16<<10 // a state with its sequence, or a first line
+	maxSnapshotLine = events.MaxPayload + 16<<10 // in bytes: a state with its sequence, or the first line
 	maxMarks        = 64
-	maxNameLength   = 256 // of a stream and an epoch
+	maxNameLength   = 256 // of the name of a stream, and of an epoch
 )
 
-// Read reads a snapshot, which may be packed, and is not trusted. It calls visit with each state and its
-// sequence, in the order of their keys, and returns the header. The states count only if the error is nil.
+// Read reads and checks a snapshot, which may be packed. It calls visit with each state and its sequence, in the
+// order of the keys, and returns the header. If Read fails, the caller must discard the visited states.
 func Read(from io.Reader, visit func(sequence uint64, e events.Event) error) (Header, error) {
 	text, err := Unpack(from)
 	if err != nil {
@@ -226,11 +229,10 @@ func (r *reader) readFirst(line []byte) error {
 		return err
 	}
 
-	// In a server's own identity an empty list is nil. It becomes nil here, too, so that equal identities compare as equal.
-	r.header = first.Data
 	r.phase = amongStates
+	r.header = first.Data
 	if len(r.header.Follows) == 0 {
-		r.header.Follows = nil
+		r.header.Follows = nil // as in a server's own identity, so that equal identities compare as equal
 	}
 	return nil
 }
@@ -286,11 +288,9 @@ func (r *reader) readLast(line []byte) error {
 	if err := json.Unmarshal(line, &last); err != nil || last.Type != events.TypeSnapshotEnded {
 		return errors.New("a second first line")
 	}
-
 	if r.count != r.header.Count || last.Data.Count != r.count {
 		return fmt.Errorf("%d states, not %d", r.count, r.header.Count)
 	}
-
 	if digest := r.digest.String(); digest != last.Data.Digest || digest != r.header.Digest {
 		return fmt.Errorf("the digest of the states is %s, not %s", digest, last.Data.Digest)
 	}

@@ -21,7 +21,7 @@ import (
 	"example.org/registry/readmodel/fault"
 )
 
-// Mark is a message that the stream held.
+// Mark tells which message the stream had at a sequence.
 type Mark struct {
 	Sequence uint64    `json:"sequence"`
 	Time     time.Time `json:"time"` // when the broker stored it
@@ -32,8 +32,8 @@ type Meta struct {
 	stream.Identity
 	Sequence uint64 `json:"checkpoint"`         // everything up to it has been read
 	Marks    []Mark `json:"marks,omitempty"`    // the last messages read, by which the stream is recognized
-	Erased   uint64 `json:"erased,omitempty"`   // no removal up to it waits for a purge
-	Complete bool   `json:"complete,omitempty"` // the states have been complete once
+	Erased   uint64 `json:"erased,omitempty"`   // no removal up to this sequence waits for a purge
+	Complete bool   `json:"complete,omitempty"` // a process has read the stream up to its end
 	Rewound  bool   `json:"rewound,omitempty"`  // the stream came back in an older state
 	Digest   string `json:"digest,omitempty"`   // hexadecimal, of all states
 }
@@ -54,7 +54,7 @@ type Commit struct {
 	Meta    Meta
 }
 
-// ErrDamaged matches errors of a store's file itself: another store must replace it.
+// ErrDamaged means that the content of a store's file is wrong: another store must replace it.
 var ErrDamaged = errors.New("the file is damaged")
 
 // Store is an open store. Any goroutine may call its methods; one at a time calls Save.
@@ -64,9 +64,9 @@ type Store struct {
 
 	writing sync.Mutex // held by transactions that write; guards path and erased
 	path    string     // changes in Replace
-	erased  time.Time  // when free pages were erased
+	erased  time.Time  // when free pages were last erased
 
-	damaged atomic.Bool // bbolt has panicked in a transaction that writes, and may hold its locks for ever
+	damaged atomic.Bool // bbolt has panicked in a transaction that writes, and may hold its locks forever
 }
 
 var errDamagedStore = fmt.Errorf("store: %w; restart the server, which makes another one", ErrDamaged)
@@ -78,28 +78,31 @@ var (
 	metaKey      = []byte("meta")
 )
 
-// Open opens or makes the file at path, whose directory the caller has locked (LockDir), and loads it
-// into a new model. An error that matches ErrDamaged is the file's own fault. Any other error comes from
-// ctx, or names the remedy.
+// Open opens or makes the file at path, whose directory the caller has locked (LockDir), and loads it into a new
+// model. If the file is damaged, the error matches ErrDamaged. Any other error comes from ctx, or names the remedy.
 func Open(ctx context.Context, path string) (*Store, *readmodel.Model, error) {
 	s, err := openStore(path)
-	if err == nil {
-		model, loadErr := s.loadModel(ctx)
-		if loadErr == nil {
-			return s, model, nil
-		}
-		err = loadErr // more specific than an error of Close
-		_ = s.Close()
+	if err != nil {
+		return nil, nil, explainOpen(ctx, path, err)
 	}
 
-	// A canceled load and a failing disk do not mean that the file is damaged.
+	model, err := s.loadModel(ctx)
+	if err != nil {
+		_ = s.Close() // err is more specific
+		return nil, nil, explainOpen(ctx, path, err)
+	}
+	return s, model, nil
+}
+
+// explainOpen tells a damaged file from a canceled load and from a failing disk.
+func explainOpen(ctx context.Context, path string, err error) error {
 	if ctx.Err() != nil {
-		return nil, nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 	if isSystemError(err) {
-		return nil, nil, fmt.Errorf("store %s: %w; %s", path, err, findRemedy(err))
+		return fmt.Errorf("store %s: %w; %s", path, err, findRemedy(err))
 	}
-	return nil, nil, fmt.Errorf("store %s: %w: %w", path, ErrDamaged, err)
+	return fmt.Errorf("store %s: %w: %w", path, ErrDamaged, err)
 }
 
 // openStore opens or makes the file, and reads its meta record.
@@ -154,7 +157,7 @@ func getMeta(tx *bolt.Tx) (m Meta, err error) {
 	return m, json.Unmarshal(tx.Bucket(metaBucket).Get(metaKey), &m)
 }
 
-// view runs a read transaction. The panic of bbolt over a damaged page becomes an error.
+// view runs a read transaction. If bbolt panics over a damaged page, view returns an error.
 func (s *Store) view(read func(*bolt.Tx) error) error {
 	if s.damaged.Load() {
 		return errDamagedStore
@@ -162,7 +165,7 @@ func (s *Store) view(read func(*bolt.Tx) error) error {
 	return fault.Catch(func() error { return s.db.View(read) })
 }
 
-// update runs a transaction that writes. After a panic of bbolt over a damaged page, every transaction fails.
+// update runs a transaction that writes. If bbolt panics over a damaged page, this and every later transaction fails.
 func (s *Store) update(write func(*bolt.Tx) error) error {
 	if s.damaged.Load() {
 		return errDamagedStore
@@ -179,9 +182,8 @@ func (s *Store) update(write func(*bolt.Tx) error) error {
 // Meta returns the meta record as saved. It never waits.
 func (s *Store) Meta() Meta { return *s.meta.Load() }
 
-// Save writes c in one transaction and returns when it is on the disk. After an error the file may hold
-// c or its content before: the caller saves everything again. After an error that matches ErrDamaged,
-// every Save fails.
+// Save writes c in one transaction and returns when c is on the disk. After an error the file may have c or not, so
+// the caller saves c again. After an error that matches ErrDamaged, every Save fails.
 func (s *Store) Save(c Commit) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -208,11 +210,11 @@ func (s *Store) Probe() error {
 	})
 }
 
-// writeAndErase runs a transaction, and now and then erases free pages behind it. The caller holds
-// s.writing. An error names the remedy.
+// writeAndErase runs a transaction and then, once in eraseEvery, erases free pages. The caller holds s.writing. An
+// error names the remedy.
 func (s *Store) writeAndErase(write func(*bolt.Tx) error) error {
 	err := s.update(write)
-	hasReaders := s.db.Stats().OpenTxN > 0 // they may read the pages
+	hasReaders := s.db.Stats().OpenTxN > 0 // they may still read free pages
 	if err == nil && !hasReaders && time.Since(s.erased) >= eraseEvery {
 		s.erased = time.Now()
 		err = eraseFree(s.db, s.path)
@@ -228,7 +230,7 @@ func writeCommit(tx *bolt.Tx, c Commit) error {
 	states := tx.Bucket(statesBucket)
 	for _, subject := range c.Lacking {
 		stored := states.Get(keyOf(subject))
-		if len(stored) < sequenceSize {
+		if len(stored) < sequenceSize { // the store has no state of this subject
 			continue
 		}
 		if err := states.Put(keyOf(subject), encodeStored(State{0, stored[sequenceSize:]})); err != nil {
@@ -253,24 +255,25 @@ func writeCommit(tx *bolt.Tx, c Commit) error {
 
 // State returns the saved state of a subject. ok is false if there is none.
 func (s *Store) State(k events.Subject) (state State, ok bool, err error) {
+	var stored []byte
 	err = s.view(func(tx *bolt.Tx) error {
-		stored := tx.Bucket(statesBucket).Get(keyOf(k))
-		if stored == nil {
-			return nil
-		}
-		ok = true
-		state, err = decodeStored(bytes.Clone(stored))
-		return err
+		stored = bytes.Clone(tx.Bucket(statesBucket).Get(keyOf(k))) // bbolt's memory is valid only in the transaction
+		return nil
 	})
-	return state, ok, err
+	if err != nil || stored == nil {
+		return State{}, false, err
+	}
+
+	state, err = decodeStored(stored)
+	return state, true, err
 }
 
 // Each calls begin, which may be nil, with the meta record and the number of states, and then visit with
-// each state, in the order of the keys. All of it is from one moment. The memory of a line is valid only
+// each state, in the order of the keys. One transaction reads all of them. The memory of a line is valid only
 // during the call of visit.
 func (s *Store) Each(begin func(m Meta, count int) error, visit func(State) error) error {
 	return s.view(func(tx *bolt.Tx) error {
-		// Counting visits all pages, so it is only done for a caller that asks.
+		// Counting reads all pages, so count only for a caller that passes begin.
 		states := tx.Bucket(statesBucket)
 		if begin != nil {
 			meta, err := getMeta(tx)
@@ -295,12 +298,12 @@ func (s *Store) Each(begin func(m Meta, count int) error, visit func(State) erro
 // Close closes the file, once no transaction runs. Further calls do nothing.
 func (s *Store) Close() error {
 	if s.damaged.Load() {
-		return nil // bbolt may hold its locks for ever
+		return nil // bbolt may hold its locks forever
 	}
 	return s.db.Close()
 }
 
-// Replace renames the file of s, the store of a rebuild, over the file of old. old must save no more.
+// Replace renames the file of s, the store of a rebuild, over the file of old. Nothing may be saved in old any more.
 func (s *Store) Replace(old *Store) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -311,7 +314,7 @@ func (s *Store) Replace(old *Store) error {
 	return nil
 }
 
-// Keys order an entry directly before its view total, as Model.Load needs it.
+// In the order of the keys, an entry comes directly before its view total, as Model.Load requires.
 const (
 	entrySuffix     = "/e"
 	viewsSuffix     = "/v"
