@@ -41,7 +41,7 @@ func (c *readyCmd) Run(p *process) error {
 	}
 }
 
-// askServer makes one request. It returns the caution that may follow "ok" in the answer of a ready server.
+// askServer makes one request. A ready server answers "ok", or "ok, but frozen: …": the rest is the caution.
 func (c *readyCmd) askServer(ctx context.Context) (caution string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()

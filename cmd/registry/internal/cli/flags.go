@@ -41,7 +41,7 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 // (any free one).
 type Address string
 
-// UnmarshalText checks only the form: nobody may be able to listen there.
+// UnmarshalText checks only the form of the address.
 func (a *Address) UnmarshalText(text []byte) error {
 	_, port, err := net.SplitHostPort(string(text))
 	if err != nil {

@@ -77,7 +77,8 @@ func (l link) diagnoseOutage(nc *nats.Conn) {
 	if err == nil {
 		return // the broker is back, and nc soon reconnects by itself
 	}
-	if l.live.unreachable.Swap(new(err.Error())) == nil {
+	old := l.live.unreachable.Swap(new(err.Error()))
+	if old == nil {
 		l.cfg.Logger.Warn("no connection to the broker; trying again", "error", err)
 	}
 }

@@ -105,7 +105,7 @@ func (g *generation) startIndexing() {
 			}
 		}
 
-		// Loading leaves about as much garbage as the model is large, which an idle server would keep.
+		// Loading leaves garbage about as large as the model. A server without load would keep it.
 		debug.FreeOSMemory()
 		g.ranked.Run(ctx, g.model)
 		return nil
@@ -138,7 +138,7 @@ func (s *server) follow(drained <-chan struct{}) error {
 	for ended := false; !ended; {
 		g := s.live.current()
 		select {
-		case <-g.replaced.Done(): // another generation is served
+		case <-g.replaced.Done(): // another generation is served: wait for that one
 		case <-g.following.Done():
 			ended = g.replaced.Err() == nil // a replaced generation's projector is meant to end
 		case <-drained:
