@@ -33,6 +33,7 @@ func newIndexer() indexer {
 // still be used; its searches get slower with every change.
 func (m *Model) Close() {
 	x := &m.indexer
+
 	m.writing.Lock()
 	x.end()
 	if x.timer != nil {
@@ -110,6 +111,7 @@ func (m *Model) makeBlocks() {
 		if source == nil {
 			return
 		}
+
 		begun := time.Now()
 		made := source.newTextBlock(blockNum)
 		m.finishBlock(listNum, blockNum, made, source)

@@ -117,9 +117,9 @@ func (m *Model) publishView() *View {
 	m.numLacking = len(m.lackingSubjects)
 	last := m.View()
 	v := &View{state: m.copyForView(&last.state), next: make(chan struct{})}
+
 	m.view.Store(v)
 	close(last.next)
-
 	m.startIndexing()
 	return v
 }
@@ -184,6 +184,7 @@ func (m *Model) NameFeed(epoch string) {
 		return
 	}
 	m.epoch = epoch
+
 	if !m.bulk {
 		m.publishView()
 	}

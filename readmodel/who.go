@@ -78,6 +78,7 @@ func (v *View) findNumber(number string) (found []*Row) {
 		if len(found) >= MaxGroup {
 			break
 		}
+
 		if strings.EqualFold(r.ReportID(), number) && !slices.Contains(found, r) { // hashes may collide
 			found = append(found, r)
 		}

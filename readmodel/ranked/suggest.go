@@ -30,6 +30,7 @@ func (s *search) suggestWords() (suggestions []string, err error) {
 		if letters < minRespelled || letters > maxRespelled || isNumber(word.Plain) {
 			continue
 		}
+
 		n, err := s.countDocuments([]query.Query{hasWord(word)})
 		if err != nil {
 			return nil, err
