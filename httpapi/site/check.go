@@ -150,7 +150,7 @@ func areServers(v *verdict.Verdict) bool {
 // maxFindings is how many parts of a text a page lists, each with at most readmodel.MaxGroup entries.
 const maxFindings = 30
 
-// listFindings returns the parts of the text with their entries, the most severe first. It returns nil if the only entry is
+// listFindings returns the parts of the text with their entries, both the gravest first. It returns nil if the only entry is
 // the one that decides, since the banner shows this entry.
 func listFindings(v *verdict.Verdict) (all []finding) {
 	isOnlyEntry := len(v.Rows) == 1 && len(v.Findings) == 1 && len(v.Findings[0].Rows) == 1

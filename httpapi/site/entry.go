@@ -9,7 +9,7 @@ import (
 	"example.org/registry/httpapi/verdict"
 	"example.org/registry/readmodel"
 	"example.org/registry/readmodel/lookalike"
-	markdown "example.org/registry/readmodel/reason"
+	"example.org/registry/readmodel/reason"
 )
 
 // entry is an entry for the templates.
@@ -34,10 +34,10 @@ func newEntries(rows []*readmodel.Row) (all []*entry) {
 
 // shownName returns a name as pages show it.
 func shownName(name string) string {
-	if !markdown.IsVisible(name) {
+	if !reason.IsVisible(name) {
 		return "(nazwa bez widocznych znaków)"
 	}
-	return markdown.Plain(name)
+	return reason.Plain(name)
 }
 
 // grade has the style and the words of an entry by its list and verification: an unverified report must not look like a
@@ -56,7 +56,7 @@ type grade struct {
 	NumberLabel string // of the report's number
 }
 
-// The gravity of an entry is the index of its grade, the most severe first.
+// The gravity of an entry is the index of its grade. The gravest entry has the lowest.
 const (
 	confirmed = iota
 	unconfirmed
@@ -96,7 +96,7 @@ func gravityOf(r *readmodel.Row) int {
 	return unconfirmed
 }
 
-// gravestOf returns the gravity of the most severe entry, or ungraded if there are no entries.
+// gravestOf returns the gravity of the gravest entry, or ungraded if there are no entries.
 func gravestOf(rows []*readmodel.Row) int {
 	gravest := ungraded
 	for _, r := range rows {

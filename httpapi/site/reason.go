@@ -4,7 +4,7 @@ import (
 	"html/template"
 	"strings"
 
-	markdown "example.org/registry/readmodel/reason"
+	"example.org/registry/readmodel/reason"
 )
 
 const (
@@ -13,27 +13,27 @@ const (
 	maxRead    = 6_400 // bytes of HTML: more than an excerpt of plain words takes, and few enough to read sixty reasons for a page
 )
 
-// makeExcerpt returns the beginning of a reason as text on one line.
-func makeExcerpt(reason string) string {
-	text := markdown.Text(cutHTML(reason))
+// makeExcerpt returns the beginning of a reason's HTML as text on one line.
+func makeExcerpt(html string) string {
+	text := reason.Text(cutHTML(html))
 	line := strings.Join(strings.Fields(text), " ")
 	return shorten(line, maxExcerpt)
 }
 
 // makeGist returns the bold words at the beginning of a reason or, if it begins with other words, the beginning itself. The
 // gist is one line.
-func makeGist(reason string) string {
-	text := reason
-	if bold, ok := strings.CutPrefix(cutHTML(reason), "<p><strong>"); ok {
+func makeGist(html string) string {
+	text := html
+	if bold, ok := strings.CutPrefix(cutHTML(html), "<p><strong>"); ok {
 		text, _, _ = strings.Cut(bold, "</strong>")
 	}
 	return strings.TrimRight(shorten(makeExcerpt(text), maxGist), ".:")
 }
 
 // cutHTML returns the beginning of a reason's HTML, from which excerpts are made. The cut may be inside a character, which
-// ToValidUTF8 drops, or inside a tag, which markdown.Text drops.
-func cutHTML(reason string) string {
-	return strings.ToValidUTF8(reason[:min(len(reason), maxRead)], "")
+// ToValidUTF8 drops, or inside a tag, which reason.Text drops.
+func cutHTML(html string) string {
+	return strings.ToValidUTF8(html[:min(len(html), maxRead)], "")
 }
 
 // shorten returns a text or, if the text has more than limit code points, its beginning and an ellipsis.

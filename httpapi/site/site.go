@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"example.org/registry/httpapi/internal/bounds"
-	markdown "example.org/registry/readmodel/reason"
+	"example.org/registry/readmodel/reason"
 )
 
 //go:embed templates/*.html
@@ -149,8 +149,8 @@ const (
 func (s *Site) Append(dst []byte, c Content) ([]byte, error) {
 	p := c.page()
 
-	// A person's name in the title may have characters that reverse our own words on the same line. Plain drops them.
-	p.Title = markdown.Plain(p.Title)
+	// Plain drops bidirectional controls: in a person's name, they could reorder our own words in the same title.
+	p.Title = reason.Plain(p.Title)
 	p.Preview = cmp.Or(p.Preview, p.Title)
 	p.SiteName = cmp.Or(p.SiteName, fullName)
 
