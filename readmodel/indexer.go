@@ -55,32 +55,34 @@ func (m *Model) startIndexing() {
 	if x.timer == nil {
 		x.timer = time.AfterFunc(x.forget, m.forgetTexts)
 	}
-	if _, _, isDue := m.nextBlock(); isDue && !x.running {
+	if _, isDue := m.nextBlock(); isDue && !x.running {
 		x.running = true
 		x.tasks.Go(m.makeBlocks)
 	}
 }
 
+// blockPlace says which block of which list of a model or view is meant, by its index.
+type blockPlace struct{ list, block int }
+
 // nextBlock returns the block to be made next, if a block is due. A block with a text to forget comes first. Then, if
 // all lists together have too many fresh slots, the block with the most is due.
-func (m *Model) nextBlock() (listNum, blockNum int, isDue bool) {
+func (m *Model) nextBlock() (next blockPlace, isDue bool) {
 	mostFresh := 0 // in one block
 	allFresh := 0  // in all blocks
 	for i, l := range m.lists {
 		for n, b := range l.texts.blocks {
 			if b.hasGone {
-				return i, n, true
+				return blockPlace{i, n}, true
 			}
 
 			allFresh += len(b.fresh)
 			if len(b.fresh) > mostFresh {
 				mostFresh = len(b.fresh)
-				listNum = i
-				blockNum = n
+				next = blockPlace{i, n}
 			}
 		}
 	}
-	return listNum, blockNum, allFresh > m.indexer.limit
+	return next, allFresh > m.indexer.limit
 }
 
 // forgetTexts marks every block with a row that its list no longer has. makeBlocks then makes the block anew of
@@ -107,17 +109,17 @@ func (m *Model) forgetTexts() {
 // makeBlocks makes blocks until none is due.
 func (m *Model) makeBlocks() {
 	for {
-		listNum, blockNum, source := m.beginBlock()
+		place, source := m.beginBlock()
 		if source == nil {
 			return
 		}
 
 		begun := time.Now()
-		made := source.newTextBlock(blockNum)
-		m.finishBlock(listNum, blockNum, made, source)
+		made := source.newTextBlock(place.block)
+		m.finishBlock(place, made, source)
 
 		// While a block has no index, searches read all its rows. So hurry on after the first index of a block.
-		replaced := source.texts.blocks[blockNum]
+		replaced := source.texts.blocks[place.block]
 		if replaced.index == nil {
 			continue
 		}
@@ -132,32 +134,32 @@ func (m *Model) makeBlocks() {
 
 // beginBlock returns the next block, and as its source a list of the newest view. source is nil if the goroutine
 // has to end: no block is due, the model is closed, or EndBulk will start the goroutine again.
-func (m *Model) beginBlock() (listNum, blockNum int, source *list) {
+func (m *Model) beginBlock() (place blockPlace, source *list) {
 	m.writing.Lock()
 	defer m.writing.Unlock()
 
-	listNum, blockNum, isDue := m.nextBlock()
+	place, isDue := m.nextBlock()
 	if !isDue || m.indexer.ctx.Err() != nil || m.bulk {
 		m.indexer.running = false
-		return listNum, blockNum, nil
+		return place, nil
 	}
 
-	m.lists[listNum].texts.blocks[blockNum].hasGone = false
-	return listNum, blockNum, m.View().lists[listNum]
+	m.lists[place.list].texts.blocks[place.block].hasGone = false
+	return place, m.View().lists[place.list]
 }
 
 // finishBlock replaces a block by made, which was made of source: in the owner's list, and in a copy of the newest
 // view. It publishes the copy, but wakes no goroutine in Await, since the sequence is the same.
-func (m *Model) finishBlock(listNum, blockNum int, made textBlock, source *list) {
+func (m *Model) finishBlock(place blockPlace, made textBlock, source *list) {
 	m.writing.Lock()
 	defer m.writing.Unlock()
 
-	m.lists[listNum].replaceBlock(blockNum, made, source)
+	m.lists[place.list].replaceBlock(place.block, made, source)
 
 	v := *m.View()
-	l := *v.lists[listNum]
+	l := *v.lists[place.list]
 	l.texts = l.texts.copyForView()
-	l.replaceBlock(blockNum, made, source)
-	v.lists[listNum] = &l
+	l.replaceBlock(place.block, made, source)
+	v.lists[place.list] = &l
 	m.view.Store(&v)
 }
