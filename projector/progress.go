@@ -97,7 +97,7 @@ const (
 // it, and any goroutine calls current.
 type tracker struct {
 	began     time.Time
-	observed  Progress            // has only the counters, and what the broker has said about the stream
+	observed  Progress            // has only AsOf, Total, the counters, and what was seen of broker and stream
 	sentences [numProblems]string // "" where there is no problem
 	published atomic.Pointer[Progress]
 }
@@ -126,11 +126,11 @@ func (t *tracker) current() Progress {
 	return p
 }
 
-// publishProgress publishes the Progress of this moment. Run's loops call it in each turn.
+// publishProgress publishes what the tracker has observed, with the state of the other parts. Run's loops call it in
+// each turn.
 func (p *Projector) publishProgress() {
 	now := p.tracker.observed // a copy
 	meta := p.projection.meta
-
 	now.Identity = meta.Identity
 	now.Stream = p.cfg.Stream
 	now.Checkpoint = meta.Sequence
@@ -144,6 +144,7 @@ func (p *Projector) publishProgress() {
 		now.Unpublished = p.projection.model.View().Lacking()
 	}
 
+	// The catch-up has dealt with the sequences from catchUpFrom to the checkpoint, and at its end with all.
 	now.CaughtUp = p.phase.isServed()
 	now.Done = now.Total
 	if !now.CaughtUp {

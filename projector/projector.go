@@ -89,8 +89,8 @@ func (p *Projector) Run(ctx context.Context) error {
 		p.reportFailure(err)
 		p.publishProgress()
 
-		// After a session that has read something, the next one begins at once. Perhaps one message was in the way that
-		// no consumer delivers: the next session reads it by a request.
+		// After a session that has read something, the next one begins at once. A message that no consumer delivers may
+		// have ended the session: the next one reads this message by a request.
 		if p.projection.meta.Sequence > before {
 			wait = firstWait
 			continue
@@ -129,8 +129,8 @@ func (p *Projector) followStream(ctx context.Context) error {
 		return err
 	}
 
-	// Create the consumer, then check the stream again before the consumer's first message is applied: replacing
-	// the stream from here on also removes the consumer.
+	// Create the consumer, then check the stream again before the consumer's first message is applied. If the stream
+	// is replaced later, the consumer is removed with it, which ends the session.
 	consumer, err := p.source.consume(ctx, p.projection.meta.Sequence+1)
 	if err != nil {
 		return err
@@ -282,7 +282,7 @@ func (p *Projector) saveWhileWaiting(ctx context.Context, wait time.Duration) {
 		select {
 		case err := <-p.saver.results:
 			p.saver.finish(err)
-		case <-save.C:
+		case <-save.C: // the next turn saves if a commit is due
 		case <-over:
 			return
 		case <-ctx.Done():

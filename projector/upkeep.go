@@ -106,7 +106,7 @@ func (u *upkeep) hasPurged(upTo uint64) bool {
 // run does some of the work that follows from the messages up to the sequence saved, and returns how many states
 // it has restored. The removals up to the sequence purgedUpTo need no purge.
 func (u *upkeep) run(ctx context.Context, saved, purgedUpTo uint64, mayRestore bool) (restored uint64) {
-	// Another server does the work now. Should this server take the work over, it finds the removals in the store.
+	// Another server does the work. If this server takes it over later, findRemovals finds the removals in the store.
 	if !u.cfg.MayWrite() {
 		u.isActive = false
 		u.forgetUpTo(saved)
