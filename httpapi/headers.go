@@ -86,10 +86,13 @@ func (d *head) setHeaders(h http.Header, path string) {
 	d.setCacheHeaders(h)
 }
 
+// setCacheHeaders says who may keep the answer, for how long, and which request headers it depends on.
 func (d *head) setCacheHeaders(h http.Header) {
-	// Vary does not depend on whether the body is large enough to be compressed, since a 304 has the same Vary without a body.
+	// send compresses bodies with a tag, if they are large enough. Whether this body is does not matter for Vary: a 304 has the
+	// same Vary, but no body.
 	var vary []string
-	if d.tag != "" && !d.cache.asIs {
+	mayBeZipped := d.tag != "" && !d.cache.asIs
+	if mayBeZipped {
 		vary = append(vary, "Accept-Encoding")
 	}
 

@@ -16,8 +16,8 @@ import (
 )
 
 // phase says how far the model is from being served. The projector asks for the stream's end twice. At the
-// first end the model may lack states: a newer message of the same subject may have displaced the state before the
-// projector read it. At the second end the model has the newer messages, too.
+// first end the model may lack the state of a subject whose message was displaced by a newer one before the projector
+// read it. At the second end the model has the newer message, too.
 type phase int
 
 const (

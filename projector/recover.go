@@ -163,7 +163,8 @@ func (r *Recovery) renewEpoch(ctx context.Context, info *jetstream.StreamInfo) e
 	return nil
 }
 
-// publishStates publishes the states that are greater than the stream's. A dry run only counts them.
+// publishStates hands all known states to PublishAll, which publishes those greater than the stream's. A dry run only
+// counts these.
 func (r *Recovery) publishStates(ctx context.Context, dryRun bool) (publish.Summary, error) {
 	all := make([]publish.Message, 0, len(r.states))
 	for _, data := range r.states {

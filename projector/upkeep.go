@@ -64,7 +64,7 @@ func (u *upkeep) findRemovals(purgedUpTo uint64) {
 		}
 		return nil
 	})
-	u.isActive = err == nil
+	u.isActive = err == nil // else run tries again
 	if err != nil {
 		u.cfg.Logger.Warn("removals cannot be looked for in the store; trying again", "error", err)
 	}
@@ -173,26 +173,26 @@ func (u *upkeep) purgeBefore(ctx context.Context, subject events.Subject, seq ui
 // restoreAll publishes displaced states again. Another program may do the same, so this server waits restoreEvery
 // before it publishes the same state once more.
 func (u *upkeep) restoreAll(ctx context.Context, saved uint64, deadline time.Time) (restored uint64) {
-	for subject, seq := range u.displaced {
+	for subject, displacer := range u.displaced { // the sequence of a message
 		if time.Now().After(deadline) {
 			return restored
 		}
 		isRecent := time.Since(u.restored[subject]) < u.cfg.pace.restoreEvery
-		if isRecent || seq > saved {
+		if isRecent || displacer > saved { // the store may not have the subject's state yet
 			continue
 		}
 
-		// The message displaces nothing if its subject has no state, or if the latest state was read after the message.
+		// Nothing was displaced if the subject has no state, or if its latest state comes after the message.
 		state, isKnown, err := u.cfg.Store.State(subject)
 		if err != nil {
 			continue
 		}
-		if !isKnown || state.Sequence >= seq {
+		if !isKnown || state.Sequence >= displacer {
 			delete(u.displaced, subject)
 			continue
 		}
 
-		err = u.stream.PublishAfter(ctx, subject.String(), state.Line, seq)
+		err = u.stream.PublishAfter(ctx, subject.String(), state.Line, displacer)
 		if err == nil {
 			u.restored[subject] = time.Now()
 			restored++

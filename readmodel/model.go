@@ -158,8 +158,8 @@ func (m *Model) addLacking(k events.Subject) {
 }
 
 // Rewind sets the checkpoint back, since the stream now has other messages after it than the model has read.
-// All states stay. Lacking returns each subject whose state was read after the checkpoint until a message with
-// the state comes. Until NameFeed is called, there is no feed. Only the owner may call Rewind, and not between
+// All states stay. A state that was read after the checkpoint counts as lacking in the stream: Lacking returns its
+// subject until a message has the state again. Until NameFeed is called, there is no feed. Only the owner may call Rewind, and not between
 // BeginBulk and EndBulk.
 func (m *Model) Rewind(checkpoint uint64) {
 	m.writing.Lock()

@@ -26,16 +26,16 @@ func newTree(isLess func(a, b item) bool) *tree {
 	return btree.NewBTreeGOptions(isLess, btree.Options{NoLocks: true})
 }
 
-// isLessByID orders items of one list by key and entry id.
-func isLessByID(a, b item) bool {
+// isLessByKey orders items of one list by key. The entry id breaks ties.
+func isLessByKey(a, b item) bool {
 	if a.key != b.key {
 		return a.key < b.key
 	}
 	return a.row.id < b.row.id
 }
 
-// isLessByName orders items of one list by Row.collation, whose first bytes are the key, and entry id.
-func isLessByName(a, b item) bool {
+// isLessByCollation orders items of one list by Row.collation, whose first bytes are the key. The entry id breaks ties.
+func isLessByCollation(a, b item) bool {
 	if a.key != b.key {
 		return a.key < b.key
 	}
@@ -55,8 +55,7 @@ const (
 	numOrders
 )
 
-// sortKey returns the key of the item of r, which has a view total of views. isLessByID and isLessByName order
-// items with equal keys.
+// sortKey returns the key of the item of r, which has a view total of views.
 func (o order) sortKey(r *Row, views int64) uint64 {
 	switch o {
 	case byViews:

@@ -16,8 +16,8 @@ import (
 // up an id in it does not reveal the id.
 type Ranges struct {
 	rows   rowIndex // by the hash of the chat id
-	lines  int      // number of lines of every range; set in views only
-	counts []int    // number of different ids in each range; used by the owner only
+	lines  int      // number of lines of every range; only views have it
+	counts []int    // number of different ids in each range; only the model has it, not its views
 }
 
 const (
@@ -77,14 +77,14 @@ func (x *Ranges) copyForView() Ranges {
 	return Ranges{rows: x.rows.copyForView(), lines: rangeLines(slices.Max(x.counts))}
 }
 
-// rangeLines returns the smallest of 32, 48, 64, 96, 128, 192 … that is at least most.
-func rangeLines(most int) int {
+// rangeLines returns the number of lines for ranges of up to maxIDs ids: the next of 32, 48, 64, 96, 128, 192 …
+func rangeLines(maxIDs int) int {
 	n := minLines
-	for most > n+n/2 {
+	for maxIDs > n+n/2 {
 		n *= 2
 	}
 
-	if most > n {
+	if maxIDs > n {
 		return n + n/2
 	}
 	return n

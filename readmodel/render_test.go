@@ -67,7 +67,7 @@ func TestPolishSymbols(t *testing.T) {
 
 // before is the order az of two rows.
 func before(a, b *Row) bool {
-	return isLessByName(itemOf(byName.sortKey(a, 0), a), itemOf(byName.sortKey(b, 0), b))
+	return isLessByCollation(itemOf(byName.sortKey(a, 0), a), itemOf(byName.sortKey(b, 0), b))
 }
 
 func rowNamed(name, id string) *Row {

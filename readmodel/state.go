@@ -9,9 +9,9 @@ import (
 	"example.org/registry/readmodel/textblock"
 )
 
-// state is the registry at one sequence: the content of a view, and the part of a model that its owner
-// changes. copyForView takes little time, since the copy shares nodes of trees and chunks of slices with the
-// original. The original copies a shared node or chunk before changing it.
+// state is the registry at one sequence. A view has a state that never changes; a model has one that its owner
+// changes. copyForView makes the former from the latter. It takes little time, since the copy shares nodes of trees
+// and chunks of slices with the original. The original copies a shared node or chunk before changing it.
 type state struct {
 	lists     [events.NumLists]*list // in the order of events.Lists
 	donations *btree.Map[string, donation]
@@ -80,7 +80,7 @@ func newState() state {
 	}
 	for i := range s.lists {
 		l := &list{entries: &btree.Map[string, entry]{}, texts: textBlocks{size: textblock.Len}, changed: true}
-		l.orders = [numOrders]*tree{byTime: newTree(isLessByID), byViews: newTree(isLessByID), byName: newTree(isLessByName)}
+		l.orders = [numOrders]*tree{byTime: newTree(isLessByKey), byViews: newTree(isLessByKey), byName: newTree(isLessByCollation)}
 		s.lists[i] = l
 	}
 	return s

@@ -87,7 +87,7 @@ func (v *View) Ranges() *Ranges { return &v.chats }
 // response of an older program. TestAnswerVersion of httpapi fails if the version has to be raised.
 const AnswerVersion = 4
 
-// contentTag returns a tag for the responses of a kind, which depend on the content with these digests.
+// contentTag returns the tag of one kind of response. The response depends on the content with these digests.
 func contentTag(kind string, digests ...Digest) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s\n%v", AnswerVersion, kind, digests))
 	return hex.EncodeToString(sum[:16])

@@ -171,12 +171,14 @@ func (n *namesakes) readLiteral(literal string) []*Row {
 	return found.allRows()
 }
 
-// readAlike returns the entries whose name has a core that looks like core. It compares, since hashes may collide.
+// readAlike returns the entries whose name, with or without its decoration, looks like core. It compares, since hashes
+// may collide.
 func (n *namesakes) readAlike(core lookalike.Keys) []*Row {
 	var found people
 	for _, key := range core.Distinct() {
 		n.readRows(n.names.hashAlike(key), func(r *Row) {
-			if core.Alike(r.keys.Joined()) || slices.ContainsFunc(lookalike.Cores(r.Name()), core.Alike) {
+			isAlike := core.Alike(r.keys.Joined()) || slices.ContainsFunc(lookalike.Cores(r.Name()), core.Alike)
+			if isAlike {
 				found.add(r)
 			}
 		})

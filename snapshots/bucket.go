@@ -57,7 +57,7 @@ func NewBucket(js jetstream.JetStream, replicas int) *Bucket {
 // Object is one snapshot in the bucket.
 type Object struct {
 	Name   string
-	Time   time.Time // when its name was stored, by the broker's clock
+	Time   time.Time // when the snapshot was put, by the broker's clock
 	Bytes  uint64
 	Header Header
 	Err    error // why the object cannot be used
@@ -153,7 +153,7 @@ func nameSubject(name string) string {
 	return namePrefix + base64.URLEncoding.EncodeToString([]byte(name))
 }
 
-// List returns all snapshots, the newest put first. Without a bucket there are none.
+// List returns all snapshots, the newest first. Without a bucket there are none.
 func (b *Bucket) List(ctx context.Context) ([]Object, error) {
 	subjects, err := b.listSubjects(ctx, namePrefix+">")
 	if errors.Is(err, jetstream.ErrStreamNotFound) {

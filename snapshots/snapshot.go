@@ -232,7 +232,7 @@ func (r *reader) readFirst(line []byte) error {
 	r.phase = amongStates
 	r.header = first.Data
 	if len(r.header.Follows) == 0 {
-		r.header.Follows = nil // as in a server's own identity, so that equal identities compare as equal
+		r.header.Follows = nil // JSON may have [], which would not compare as equal to a server's own identity
 	}
 	return nil
 }

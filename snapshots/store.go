@@ -226,7 +226,8 @@ func (s *Store) writeAndErase(write func(*bolt.Tx) error) error {
 }
 
 func writeCommit(tx *bolt.Tx, c Commit) error {
-	// The lacking states come first: a state in c.States was read again, so its sequence must stay.
+	// First write sequence 0 to the states that the stream lacks. If a subject is also in c.States, its state was read
+	// again: the sequence that is written below then counts.
 	states := tx.Bucket(statesBucket)
 	for _, subject := range c.Lacking {
 		stored := states.Get(keyOf(subject))

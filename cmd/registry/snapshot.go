@@ -164,8 +164,8 @@ func (c *snapshotRestoreCmd) Run(p *process) (err error) {
 		return fmt.Errorf("%w; the data directory is as it was", explainSource(c.Snapshot, err))
 	}
 
-	// The name below may still belong to a store that an earlier restore replaced. That store is given up only now,
-	// after a good restore.
+	// An earlier restore may have left a store under the name .replaced. That store is given up only now, after a good
+	// restore.
 	if hasOldStore {
 		aside := path + ".replaced"
 		if err := os.Rename(second, aside); err != nil {

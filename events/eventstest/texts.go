@@ -12,7 +12,7 @@ import (
 const vocabulary = 8000
 
 // Texts makes the names and reasons that benchmarks measure with: words in a realistic distribution.
-// Sources of the same randomness give the same texts. One goroutine at a time may use it.
+// The same seed gives the same texts. One goroutine at a time may use it.
 type Texts struct {
 	*rand.Rand
 	words []string

@@ -116,17 +116,17 @@ func newCheckView(c *CheckPage) checkView {
 	// Ask for an id if the text does not settle who is meant. A report's number or an entry's address may settle it, too.
 	isID := func(f verdict.Finding) bool { return f.Kind == verdict.ID }
 	hasID := v.Reason == verdict.ByID || slices.ContainsFunc(v.Findings, isID)
+	isNobodys := v.Value == verdict.Unchecked
 	mayBeMistyped := v.Reason == verdict.OneDigitOff
 	if !hasID || mayBeMistyped || v.Value == verdict.TrustedName {
 		view.AskID = &askID{}
-		// Drop a text that is nobody's: checked together with such a text, the id would get no clear answer.
-		if v.Value != verdict.Unchecked {
+		// Drop a text that is nobody's name: checked together with such a text, the id would get no clear answer.
+		if !isNobodys {
 			view.AskID.Keep = c.Asked
 		}
 	}
 
-	// If a name is nobody's, offer ranked search, which refuses a text of more than MaxSearch code points.
-	isNobodys := v.Value == verdict.None || v.Value == verdict.Unchecked
+	// If the text is nobody's name, offer ranked search, which refuses more than MaxSearch code points.
 	if isNobodys && !hasID && !bounds.Longer(c.Asked, bounds.MaxSearch) {
 		view.Words = c.Asked
 	}

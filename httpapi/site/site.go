@@ -139,7 +139,7 @@ type page struct {
 	Data      any       // of the page's own template
 }
 
-// The names of the site in titles. On a page about a person, the full name would accuse the person.
+// The names of the site in titles. fullName means "register of scammers": on a page about a person, it would accuse the person.
 const (
 	fullName    = "Rejestr oszustów"
 	neutralName = "Rejestr"

@@ -34,7 +34,7 @@ type text struct {
 
 	// The readings.
 	groupings []string // neighboring groups of digits that make an id once they are joined; without those in ids
-	words     []string // the whole text and every word with a digit, which may be numbers of reports, or old chat ids
+	numbers   []string // what may be the number of a report, or an old chat id: the whole text, and every word with a digit
 	blanks    []string // invisible words, as literal names
 	runs      []run    // the longest first
 }
@@ -103,10 +103,11 @@ func readText(search, id string) text {
 	t.groupings = slices.DeleteFunc(t.groupings, isKnownID)
 
 	if length <= maxNumber {
-		t.words = append(t.words, whole)
+		t.numbers = append(t.numbers, whole)
 	}
+
 	// Read all three texts: a digit of another script ends a number in whole, but is a part of the number in typed and meant.
-	t.words = distinct(slices.Concat(t.words, numbersIn(whole), numbersIn(typed), numbersIn(meant)))
+	t.numbers = distinct(slices.Concat(t.numbers, numbersIn(whole), numbersIn(typed), numbersIn(meant)))
 
 	t.runs, t.blanks = runsIn(whole, meant)
 	return t

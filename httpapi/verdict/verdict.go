@@ -2,8 +2,9 @@
 // entries that were found. Frightened people act on it, so nothing but these rules may decide whether somebody is accused or
 // vouched for. The first rule that holds decides:
 //
-//	1  accused, risk  the text has an accused's id or the address of an accused's page; or the whole text is an
-//	                  accused's chat id or the number of a report on an accused, and is no trusted person's name
+//	1  accused, risk  the text has an accused's id of 15 to 20 digits, or the address of an accused's page; or the
+//	                  whole text is another chat id of an accused, or the number of a report on an accused, and no
+//	                  trusted person has that name
 //	2  trusted        the whole text is one id of trusted persons, alone or beside the name of the id's owner, and
 //	                  the text is nobody else's name
 //	3  accused, risk  the whole text is a name of accused, of no trusted person, and there is no id in it
@@ -140,8 +141,8 @@ type found struct {
 // find looks up all parts of a text at once.
 func find(ctx context.Context, in Finder, t text) (*found, error) {
 	q := readmodel.Question{
-		IDs:      slices.Concat(t.ids, t.groupings, t.words),
-		Numbers:  t.words,
+		IDs:      slices.Concat(t.ids, t.groupings, t.numbers),
+		Numbers:  t.numbers,
 		Literals: slices.Concat(t.names, t.blanks),
 	}
 
@@ -362,7 +363,7 @@ func (f *found) listParts() (parts []Finding) {
 	}
 
 	parts = append(parts, f.pages...)
-	for _, word := range t.words {
+	for _, word := range t.numbers {
 		parts = append(parts, Finding{Text: word, Kind: Number, Rows: slices.Concat(f.ids[word], f.numbers[word])})
 	}
 

@@ -26,7 +26,7 @@ var stopFile string
 // does not change after New; any goroutine may use it.
 type Stemmer struct {
 	table   map[string][]string // by form: its terms
-	marked  map[string][]string // by form without marks: the forms of the table with marks
+	marked  map[string][]string // by form stripped of its marks, such as "zolty": forms of the table, such as "żółty"
 	same    map[string]string   // by lemma of the lexicon: the lemma that stands for it
 	lexicon *lexicon
 	stop    map[string]struct{} // folded, with and without marks

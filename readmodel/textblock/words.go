@@ -71,19 +71,20 @@ func (b *Block) rowsWith(needle string) *bitset.BitSet {
 		b.boundaries.narrow(boundary, rows)
 	}
 
-	// The first piece ends a word of the reason, the last piece begins a word, and the others are whole words.
-	// A piece of up to reach bytes with one line feed is a part of a boundary, so it was looked up already.
+	// Then keep the rows with the pieces of the needle. In b.words, a line feed marks an end of a word: the first piece
+	// ends a word, the last piece begins one, and the pieces between are whole words.
 	pieces := strings.Split(needle, " ")
 	for i, piece := range pieces {
+		if len(piece) <= reach { // the boundary has all of it
+			continue
+		}
 		if i > 0 {
 			piece = "\n" + piece
 		}
 		if i < len(pieces)-1 {
 			piece += "\n"
 		}
-		if len(piece) > reach+1 {
-			b.words.narrow(piece, rows)
-		}
+		b.words.narrow(piece, rows)
 	}
 	return rows
 }

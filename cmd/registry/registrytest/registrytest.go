@@ -86,8 +86,8 @@ func (p *Process) State() *os.ProcessState {
 	return p.cmd.ProcessState
 }
 
-// Command returns "registry serve" on free ports, with its log as JSON, and ready without an entry,
-// unless flags say otherwise. binary may also be a test binary that acts as the program if it is called
+// Command returns "registry serve" on free ports, with its log as JSON, and ready even
+// without entries, unless flags say otherwise. binary may also be a test binary that acts as the program if it is called
 // "registry".
 func Command(binary string, flags ...string) *exec.Cmd {
 	args := []string{"registry", "serve", "--http-addr=127.0.0.1:0", "--admin-addr=127.0.0.1:0", "--embedded-nats-addr=127.0.0.1:0",

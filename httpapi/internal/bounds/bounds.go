@@ -24,7 +24,7 @@ func Longer(text string, limit int) bool {
 // MaxQuery bounds a query string as sent, in bytes.
 const MaxQuery = 4096
 
-// Bounds of the pages of lists and of ranked search. The defaults apply to a request without the parameter limit.
+// Bounds of the pages of lists and of ranked search. The defaults apply to a request that gives no limit.
 const (
 	MaxLimit           = 60
 	DefaultLimit       = 30

@@ -17,14 +17,15 @@ const catchUpEvery = 20 * time.Millisecond
 // announceReady tells the supervisor that the model has caught up, and logs "ready" once lists and checks are
 // served. Scripts wait for this line before they start other programs.
 func (s *server) announceReady(ctx context.Context) {
-	for !s.live.readiness().Ready {
+	isCaughtUp := func() bool { return s.live.readiness().Ready }
+	for !isCaughtUp() {
 		if !pause.For(ctx, catchUpEvery) {
 			return
 		}
 	}
 	notifyReady(s.cfg.NotifySocket, s.log)
 
-	// With too few entries the registry is not ready, but the backend needs the addresses to publish entries.
+	// With too few entries, a registry that has caught up serves nothing yet. The backend needs the addresses to publish more.
 	_, _, err := s.health.View()
 	if err != nil {
 		s.log.Warn("caught up with the stream, but lists and checks are answered with 503", append(s.describeAddresses(), "reason", err.Error())...)
