@@ -39,7 +39,7 @@ func AppendData(dst []byte, d Data) []byte {
 	return w.b
 }
 
-// writer appends JSON. Most methods append a value, and first the JSON before it, such as a comma and a name.
+// writer appends JSON. A method with a parameter named before appends before first, such as a comma and a name.
 type writer struct{ b []byte }
 
 func (w *writer) add(s string) { w.b = append(w.b, s...) }

@@ -2,7 +2,7 @@ package events
 
 import "time"
 
-// Event is one CloudEvent of the registry. Data is by value and immutable by convention, so any
+// Event is one CloudEvent of the registry. By convention, Data is no pointer and is never changed, so any
 // number of goroutines may share an Event.
 type Event struct {
 	ID     string    // for people; nothing relies on it

@@ -27,7 +27,7 @@ var feedCache = policy{control: "public, s-maxage=5"}
 // serveFeed serves GET /api/changes: the position of the feed (httpapi/CONTRACT.md#changes). The answer has no tag, since asOf
 // changes even if nothing else does.
 func serveFeed(x *exchange) error {
-	if err := readParams(x.query()).err; err != nil {
+	if err := checkSyntax(x.query()); err != nil {
 		return err
 	}
 	view, err := x.loadView()

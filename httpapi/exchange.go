@@ -65,10 +65,10 @@ func (x *exchange) sendKnown(cache policy, tag string) (sent bool, err error) {
 	isKept = isKept && kept.tag == tag // a kept body with another tag is outdated
 	has, hasZipped := x.clientHas()
 
-	// The ETag says whether the body is compressed, even in a 304. If no body is kept, the 304 repeats the client's ETag.
-	x.zipped = hasZipped && x.gzip
-	if isKept {
-		x.zipped = kept.zipped
+	// The ETag says whether the body is compressed, even in a 304.
+	x.zipped = kept.zipped
+	if !isKept {
+		x.zipped = hasZipped && x.gzip // repeats the client's ETag, unless the client no longer accepts gzip
 	}
 
 	if has {
@@ -211,7 +211,7 @@ func (x *exchange) fail(err error) {
 	failed := head{waits: x.waits}
 	asPage := x.api.failsAsPage(x.c.Request.URL.Path, f.status)
 	if f.status == http.StatusNotFound && !asPage {
-		// If there is a view, a donation is unknown, and the headers name the state that lacks it. Other 404s have no view.
+		// Of these 404s, only the one for an unknown donation has a view: the headers name the state that lacks the donation.
 		failed.view = x.view
 		failed.asOf = x.asOf
 	}
@@ -221,7 +221,7 @@ func (x *exchange) fail(err error) {
 		x.c.Header("Retry-After", f.retryAfter)
 	}
 	if asPage {
-		x.page = hiddenPage
+		x.page = unindexedPage
 		x.writeAnswer(f.status, failurePage(x, f))
 		return
 	}

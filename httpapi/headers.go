@@ -34,9 +34,9 @@ type policy struct {
 type page uint8
 
 const (
-	noPage      page = iota
-	hiddenPage       // no search engine may show it
-	indexedPage      // search engines may show it
+	noPage        page = iota
+	unindexedPage      // no search engine may show it
+	indexedPage        // search engines may show it
 )
 
 const (

@@ -102,7 +102,7 @@ func (x *exchange) loadView() (*readmodel.View, error) {
 	}
 
 	if text != "" {
-		x.waits = true
+		x.waits = true // no cache may keep the answer
 	}
 	return x.loadViewAt(atLeast)
 }

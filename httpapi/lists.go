@@ -152,7 +152,7 @@ type rangesBody struct {
 
 // serveRanges serves GET /api/ranges (httpapi/CONTRACT.md#ranges).
 func serveRanges(x *exchange) error {
-	if err := readParams(x.query()).err; err != nil {
+	if err := checkSyntax(x.query()); err != nil {
 		return err
 	}
 	view, err := x.loadView()
@@ -170,7 +170,7 @@ func serveRange(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	if err := readParams(x.query()).err; err != nil {
+	if err := checkSyntax(x.query()); err != nil {
 		return err
 	}
 

@@ -84,6 +84,9 @@ type params struct {
 	err    error
 }
 
+// checkSyntax returns the error of readParams, for a request whose parameters are all ignored.
+func checkSyntax(raw string) error { return readParams(raw).err }
+
 // readParams parses a raw query string. If it is longer than bounds.MaxQuery, or has a bad escape or a semicolon, the error is
 // the invalid parameter "query", and every parameter reads as absent.
 func readParams(raw string) params {

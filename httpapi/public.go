@@ -82,7 +82,7 @@ type Public struct {
 	site        *site.Site // nil: none
 }
 
-// NewPublic returns the public API. It fails for networks that gin refuses.
+// NewPublic returns the public API. It fails if gin refuses a network of TrustedProxies.
 func NewPublic(cfg Config) (*Public, error) {
 	p := &Public{
 		logger:    cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler)),
@@ -203,7 +203,7 @@ func namesOf(networks []netip.Prefix) (names []string) {
 
 // serveOtherMethod answers a method that the path does not have: 204 to a preflight, 405 to the rest (httpapi/CONTRACT.md#cors).
 //
-// gin-contrib/cors serves only preflights. For all requests, it would set Access-Control-Allow-Origin only if the Origin is
+// gin-contrib/cors serves only preflights. In other answers, it would set Access-Control-Allow-Origin only if the Origin is
 // foreign. A shared cache could then send an answer without that header to everybody.
 func serveOtherMethod(x *exchange) error {
 	isPreflight := x.c.Request.Method == http.MethodOptions && x.c.GetHeader("Origin") != ""

@@ -24,7 +24,7 @@ const indexHeader = "Registry-Index-Sequence"
 // rankedWithin bounds the time of one ranked search.
 const rankedWithin = 2 * time.Second
 
-// parseRanked reads the query string of ranked search. Words may stay empty. It is a pure function.
+// parseRanked reads the query string of ranked search, and accepts one without words. It is a pure function.
 func parseRanked(raw string) (readmodel.RankedQuery, error) {
 	p := readParams(raw)
 	q := readmodel.RankedQuery{Words: p.readText("q", bounds.MaxSearch)}
@@ -84,7 +84,7 @@ func serveSearchPage(x *exchange) error {
 		return err
 	}
 
-	x.page = hiddenPage
+	x.page = unindexedPage
 	body, err = x.api.site.Append(body, site.SearchPage{Query: q, Found: found, AsOf: staleSince(x.asOf)})
 	if err != nil {
 		return err

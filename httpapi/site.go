@@ -89,7 +89,7 @@ func serveListPage(l events.List) handler {
 			return err
 		}
 
-		x.page = hiddenPage
+		x.page = unindexedPage
 		if sent, err := x.sendKnown(x.api.listCache, x.pageTag(view.ListTag(&q))); sent || err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func serveEntryPage(l events.List) handler {
 		if !events.IsID(id) {
 			return errNotFound
 		}
-		if err := readParams(x.query()).err; err != nil {
+		if err := checkSyntax(x.query()); err != nil {
 			return err
 		}
 
@@ -124,7 +124,7 @@ func serveEntryPage(l events.List) handler {
 			return errNotFound
 		}
 
-		x.page = hiddenPage
+		x.page = unindexedPage
 		if sent, err := x.sendKnown(checkCache, x.pageTag(row.EntryTag())); sent || err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func serveCheckPage(x *exchange) error {
 	asOfMinute := x.asOf.UTC().Truncate(time.Minute)
 	if !asked.isEmpty() {
 		// The page shows asOfMinute as the time of its data, so the tag depends on it.
-		x.page = hiddenPage
+		x.page = unindexedPage
 		tag += "-" + strconv.FormatInt(asOfMinute.Unix(), 36)
 	}
 	if sent, err := x.sendKnown(checkCache, x.pageTag(tag)); sent || err != nil {
@@ -167,14 +167,14 @@ func serveCheckPage(x *exchange) error {
 	}
 
 	page.Looked = asOfMinute
-	page.AsOf = staleSince(x.asOf)
+	page.AsOf = staleSince(x.asOf) // zero unless the data is old
 	for i, l := range events.Lists() {
 		page.Entries[i] = view.NumEntries(l)
 	}
 	return x.sendPage(sizeOfCheck(page.Found), page)
 }
 
-// sendPage sends a page with entries of size bytes.
+// sendPage sends a page whose entries have size bytes together.
 func (x *exchange) sendPage(size int, page site.Content) error {
 	body, err := x.makeBody(size)
 	if err != nil {

@@ -19,7 +19,7 @@ var statusCache = policy{control: "public, s-maxage=15"}
 
 // serveStatus serves GET /api/status. It needs no read model.
 func serveStatus(x *exchange) error {
-	if err := readParams(x.query()).err; err != nil {
+	if err := checkSyntax(x.query()); err != nil {
 		return err
 	}
 
@@ -27,9 +27,9 @@ func serveStatus(x *exchange) error {
 	return x.sendJSON(statusCache, "", statusBody{Checks: round.Components, CheckedAt: formatTime(round.CheckedAt)})
 }
 
-// serveStatusPage serves GET /status with the round of probes that serveStatus sends.
+// serveStatusPage serves GET /status, a page with the same round of probes as GET /api/status.
 func serveStatusPage(x *exchange) error {
-	if err := readParams(x.query()).err; err != nil {
+	if err := checkSyntax(x.query()); err != nil {
 		return err
 	}
 
@@ -43,8 +43,8 @@ func serveStatusPage(x *exchange) error {
 	return x.sendHashed(statusCache, body)
 }
 
-// databaseCheck adds two conditions to ask, a check of the storage: the model must have caught up, and must not be frozen
-// (httpapi/CONTRACT.md#readiness). If ask is nil, so is the result.
+// databaseCheck returns a check of the model and then of the storage, which ask checks. The model must have caught up, and
+// must not be frozen (httpapi/CONTRACT.md#readiness). If ask is nil, so is the result.
 func databaseCheck(ask func(context.Context) error, health *Health) func(context.Context) error {
 	if ask == nil {
 		return nil

@@ -69,7 +69,7 @@ type pace struct {
 	saveEvery    time.Duration // between an applied event and the start of its commit
 	pollEvery    time.Duration // between two requests for the stream's end
 	stuckAfter   time.Duration // how long a consumer may deliver nothing although the stream has more
-	retryEvery   time.Duration // after a failed save, and after a session at most; also how long to wait before freezing
+	retryEvery   time.Duration // the wait after a failed save, the longest wait between sessions, and the wait before freezing
 	restoreEvery time.Duration // between two publications of the same subject's state
 }
 

@@ -27,7 +27,7 @@ const (
 type consumer struct {
 	messages chan jetstream.Msg
 	failed   chan error
-	pending  uint64 // number of messages to deliver when the consumer was created
+	pending  uint64 // number of messages that the stream had for the consumer at its creation
 
 	js       jetstream.JetStream
 	handle   jetstream.Consumer

@@ -23,7 +23,7 @@ type phase int
 const (
 	toFirstEnd phase = iota
 	toSecondEnd
-	servingSaved // the stream is not being followed at a start, so the saved state is served
+	servingSaved // no session has caught up yet, and the saved state is served meanwhile
 	caughtUp
 )
 
@@ -95,16 +95,18 @@ func (p *Projector) readAgain(id stream.Identity, isRewound bool) {
 	p.publishProgress()
 }
 
-// setTarget sets the ends that this session is to reach, and notes the state of the stream.
+// setTarget sets the ends of the catch-up and of a rereading, and notes the state of the accepted stream.
 func (p *Projector) setTarget(info *jetstream.StreamInfo, askedAt time.Time) {
 	last := info.State.LastSeq
 	p.target = end{last, askedAt}
 	p.rereadUntil = last
+
+	// The stream is accepted, so the projector is not frozen.
 	p.deniedSince = time.Time{}
 	p.tracker.setProblem(frozenProblem, "")
 	p.tracker.observed.Frozen = ""
 
-	// The sequences before the first message are not counted as work: nothing is read there. FirstSeq may be 0.
+	// The work of the catch-up begins at the checkpoint or, if later, before the first message. FirstSeq may be 0.
 	if p.phase == toFirstEnd {
 		beforeFirst := max(info.State.FirstSeq, 1) - 1
 		p.catchUpFrom = max(p.projection.meta.Sequence, beforeFirst)
@@ -127,7 +129,7 @@ func (p *Projector) reachEnds(ctx context.Context) error {
 		p.log.Info("the stream has been read from its beginning", "checkpoint", checkpoint, "unpublished", len(lacking))
 	}
 
-	// At the first end, ask for the stream's end once more.
+	// At the first end, the model may still lack states (see phase): ask for the stream's end once more.
 	if p.phase == toFirstEnd && checkpoint >= p.target.sequence {
 		askedAt := time.Now()
 		info, err := p.source.Info(ctx)
@@ -138,7 +140,7 @@ func (p *Projector) reachEnds(ctx context.Context) error {
 		p.target = end{info.State.LastSeq, askedAt}
 	}
 
-	// At the second end, which may be the first one, the model is complete.
+	// At the second end, the model is complete. Without newer messages, the first end is also the second.
 	isAtEnd := checkpoint >= p.target.sequence
 	if p.phase == toSecondEnd && isAtEnd && !p.projection.isRereading {
 		p.projection.endBulk()
@@ -152,7 +154,7 @@ func (p *Projector) reachEnds(ctx context.Context) error {
 		p.phase = caughtUp
 	}
 
-	// A model that has reached the end was complete when the end was asked for.
+	// A model that has reached the end was complete when the end was asked for. pollStream sets the next target.
 	if p.phase == caughtUp && isAtEnd {
 		if p.target.askedAt.After(p.tracker.observed.AsOf) {
 			p.tracker.observed.AsOf = p.target.askedAt
@@ -209,7 +211,8 @@ func (p *Projector) pollStream(ctx context.Context) error {
 }
 
 // checkDelivery finds out why the consumer delivers nothing. If the stream has no message after the checkpoint, the
-// checkpoint moves to last. If there is a message, checkDelivery fails once the wait for it exceeds stuckAfter.
+// checkpoint moves to last, the stream's end. If there is a message, checkDelivery fails once the wait for it exceeds
+// stuckAfter.
 func (p *Projector) checkDelivery(ctx context.Context, last uint64) error {
 	_, err := p.source.NextMessage(ctx, p.projection.meta.Sequence+1)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {

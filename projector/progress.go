@@ -93,8 +93,8 @@ const (
 	numProblems
 )
 
-// tracker holds the published Progress, and what the other parts of a Projector do not hold. Run's goroutine changes
-// it, and any goroutine calls current.
+// tracker holds the published Progress, and the facts for the next one that no other part of a Projector holds. Run's
+// goroutine changes the tracker, and any goroutine calls current.
 type tracker struct {
 	began     time.Time
 	observed  Progress            // has only AsOf, Total, the counters, and what was seen of broker and stream
@@ -188,7 +188,7 @@ func (p *Projector) reportFailure(err error) {
 	isConnected := p.cfg.JetStream.Conn().IsConnected()
 	frozen, isFrozen := errors.AsType[*frozenError](err)
 	if !isFrozen {
-		p.deniedSince = time.Time{} // the stream may be there
+		p.deniedSince = time.Time{} // this session has not ended with a frozenError
 		p.tracker.observed.Connected = isConnected
 		isNew := p.tracker.setProblem(streamProblem, fmt.Sprintf("The stream is not being followed: %v.", err))
 		if isNew {

@@ -94,8 +94,8 @@ func (p *projection) metaToSave() snapshots.Meta {
 	return m
 }
 
-// nameFeed names the model's feed of changes after the epoch. While the model has states that the stream lacks, there
-// is no feed, and its name is empty.
+// nameFeed makes the epoch the name of the model's feed of changes. While the model has states that the stream lacks,
+// there is no feed, and its name is empty.
 func (p *projection) nameFeed() {
 	if p.isBulk {
 		return

@@ -89,8 +89,8 @@ func (p *Projector) Run(ctx context.Context) error {
 		p.reportFailure(err)
 		p.publishProgress()
 
-		// After a session that has read something, the next one begins at once. A message that no consumer delivers may
-		// have ended the session: the next one reads this message by a request.
+		// After a session that has read something, the next session begins at once. It reads its first message by a
+		// request, since perhaps no consumer can deliver this message (followStream).
 		if p.projection.meta.Sequence > before {
 			wait = firstWait
 			continue
@@ -103,7 +103,7 @@ func (p *Projector) Run(ctx context.Context) error {
 // followStream runs one session: it reads the stream with one consumer until a problem occurs, and returns the
 // problem.
 func (p *Projector) followStream(ctx context.Context) error {
-	if p.saver.isFull() {
+	if p.saver.hasTooManyRejected() {
 		return errRejectionsWait
 	}
 
@@ -118,8 +118,8 @@ func (p *Projector) followStream(ctx context.Context) error {
 	}
 	p.setTarget(info, askedAt)
 
-	// Read the first message by a request of its own: a request returns a message with any headers, while the
-	// consumer's client library takes some headers for the broker's own and drops the message.
+	// Read the first message by a request. The consumer's client library drops a message with headers that it takes for
+	// the broker's own. That ends the session, and the next session begins with this message.
 	first, err := p.source.NextMessage(ctx, p.projection.meta.Sequence+1)
 	if err == nil {
 		p.apply([]stream.Message{first}, first.Sequence)
@@ -190,7 +190,7 @@ func (p *Projector) applyBatch(batch []stream.Message, takeErr error) error {
 	if len(batch) > 0 {
 		p.apply(batch, batch[len(batch)-1].Sequence)
 	}
-	if takeErr == nil && p.saver.isFull() {
+	if takeErr == nil && p.saver.hasTooManyRejected() {
 		return errRejectionsWait
 	}
 	return takeErr
@@ -257,7 +257,7 @@ func (p *Projector) runUpkeep(ctx context.Context) {
 
 	meta := p.projection.meta
 	saved := p.saver.sequence
-	mayRestore := !meta.Rewound
+	mayRestore := !meta.Rewound // registry recover publishes what a rewound stream has lost
 	p.tracker.observed.RestoredStates += p.upkeep.run(ctx, saved, meta.Erased, mayRestore)
 
 	// The next process does not look again at removals up to Erased.

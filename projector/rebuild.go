@@ -61,8 +61,8 @@ func (p *Projector) NewBeside(model *readmodel.Model, store Store, mayWrite func
 }
 
 // Replace waits until fresh, which is running, has caught up with p, and then calls swap. During swap neither
-// projector applies anything. fresh then knows every state that p knows. Otherwise Replace does not call swap, and
-// its error matches ErrKnowsMore.
+// projector applies anything, and fresh knows every state that p knows. If fresh would lack a state, Replace does
+// not call swap, and its error matches ErrKnowsMore.
 func (p *Projector) Replace(ctx context.Context, fresh *Projector, swap func() error) error {
 	if err := awaitCaughtUp(ctx, fresh, nil); err != nil {
 		return err
@@ -176,9 +176,8 @@ func Replay(ctx context.Context, js jetstream.JetStream, name, dir string, progr
 	result := make(chan error, 1)
 	go func() { result <- p.Run(running) }()
 
-	// Run saves everything before it returns.
 	err = awaitCaughtUp(ctx, p, progress)
-	cancel()
+	cancel() // Run saves everything before it returns
 	if runErr := <-result; runErr != nil {
 		err = runErr
 	}

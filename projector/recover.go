@@ -85,7 +85,7 @@ func (r *Recovery) Run(ctx context.Context) (publish.Summary, error) {
 	if err != nil {
 		return publish.Summary{}, err
 	}
-	return r.publishStates(ctx, false)
+	return r.publishStates(ctx, false) // no dry run
 }
 
 // findTarget returns the stream's state, or why nothing may be published into the stream. It returns nil, nil if the

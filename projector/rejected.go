@@ -81,7 +81,10 @@ func (c *copier) ensureStream(ctx context.Context) error {
 		_, err = c.stream.JS.CreateStream(creating, stream.RejectedConfig(c.replicas))
 		err = natserr.Explain(c.stream.JS.Conn(), err, jetstream.DefaultAPIPrefix+"STREAM.CREATE.")
 	}
-	if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another server created it first
+	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		return nil // another server created it first
+	}
+	if err != nil {
 		return fmt.Errorf("stream %s: %w", c.stream.Name, err)
 	}
 	return nil
@@ -124,8 +127,8 @@ func subjectToken(epoch string) string {
 	return strings.NewReplacer(".", "_", "*", "_", ">", "_", " ", "_").Replace(epoch)
 }
 
-// count returns the number of copies, whichever stream the events came from. ok is false after a failure, and then
-// until countAfter is over.
+// count returns the number of copies, whichever stream the events came from. After a failure, ok is false until
+// countAfter has passed.
 func (c *copier) count(ctx context.Context) (copies uint64, ok bool) {
 	if time.Now().Before(c.nextCount) {
 		return 0, false

@@ -97,8 +97,8 @@ func (s *saver) startIfDue(p *projection) {
 	}
 }
 
-// isFull reports whether too many rejected events wait to be copied.
-func (s *saver) isFull() bool { return s.pending.rejectedBytes > maxRejectedBytes }
+// hasTooManyRejected reports whether too many rejected events wait to be copied.
+func (s *saver) hasTooManyRejected() bool { return s.pending.rejectedBytes > maxRejectedBytes }
 
 // hasAll reports whether the store has every change.
 func (s *saver) hasAll() bool { return s.saved.Load() >= s.changes.Load() }
@@ -141,6 +141,7 @@ func (s *saver) finish(err error) {
 		return
 	}
 
+	// If a rereading has begun since the handover, the commit's checkpoint no longer counts.
 	if !s.running.isStale {
 		s.sequence = s.running.meta.Sequence
 	}
@@ -167,7 +168,7 @@ func (s *saver) saveRest(p *projection) {
 }
 
 // forgetSequences drops the sequences of pending states at the start of a rereading. The running commit keeps its
-// sequences: the commit at the end of the rereading says which states the stream lacks.
+// sequences: when the rereading ends, a later commit sets the sequences of lacking states to 0.
 func (s *saver) forgetSequences() {
 	for subject, state := range s.pending.states {
 		s.pending.states[subject] = snapshots.State{Line: state.Line}

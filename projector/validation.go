@@ -30,8 +30,8 @@ type validation struct {
 }
 
 // ServeValidation answers requests on events.ValidateSubject until stop is called. A reply says whether a
-// Projector, which has the same decoder, would reject an event. It also refuses a revision far ahead of the
-// clock. ServeValidation needs no stream, and nc need not be up. The processes that call it share the requests.
+// Projector, which has the same decoder, would reject an event. ServeValidation also refuses a revision far ahead
+// of the clock. It needs no stream, and nc need not be up. The processes that call it share the requests.
 // known returns the greatest revision known of a subject, or 0; it may be nil.
 func ServeValidation(nc *nats.Conn, known func(events.Subject) int64, log *slog.Logger) (stop func(), err error) {
 	d := &decoder{renderer: readmodel.NewRenderer(), log: log}
@@ -74,7 +74,7 @@ func (d *decoder) validate(payload []byte, header nats.Header, known func(events
 		m.Subject = e.Data.Subject().String()
 	}
 
-	// An invalid payload with a given subject fails here.
+	// If the header names a subject, an invalid payload is refused only here.
 	if result := d.decode(&m); result.err != nil {
 		return validation{Reason: result.err.Error()}
 	}

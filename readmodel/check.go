@@ -88,7 +88,7 @@ func (v *View) checkText(ctx context.Context, text string) (result CheckResult, 
 		}
 	}
 
-	// A legit entry with a similar name is imitated; a check shows no legit entry as similar.
+	// A check shows a legit entry with a similar name as imitated, not as similar.
 	trusted := listIndex(events.Legit)
 	imitated := similar[trusted]
 	similar[trusted] = nil
@@ -201,9 +201,9 @@ func (q *similarQuery) textQueries(list int) (all []textQuery) {
 	return all
 }
 
-// rankName returns how similar the name of r is: noRank if the name is not similar, or contains the needle
-// literally. An entry of legit is imitated (rankNameEqual) or not (noRank).
+// rankName returns how similar the name of r is to the needle, or noRank if it is not similar.
 func (q *similarQuery) rankName(r *Row) int {
+	// A name of legit is imitated if it looks equal but does not contain the needle literally.
 	if r.List().Trusted() {
 		if r.keys.Alike(q.keys) && !strings.Contains(r.folded, q.needle) {
 			return rankNameEqual
@@ -212,7 +212,7 @@ func (q *similarQuery) rankName(r *Row) int {
 	}
 
 	if strings.Contains(r.names, q.needle) {
-		return noRank
+		return noRank // the row is a match already, by its name or its chat id
 	}
 
 	rank := min(keyRank(r.keys.Shape, q.keys.Shape), keyRank(r.keys.Folded, q.keys.Folded))

@@ -148,8 +148,8 @@ func (m *Model) beginBlock() (place blockPlace, source *list) {
 	return place, m.View().lists[place.list]
 }
 
-// finishBlock replaces a block by made, which was made of source: in the owner's list, and in a copy of the newest
-// view. It publishes the copy, but wakes no goroutine in Await, since the sequence is the same.
+// finishBlock replaces a block in the owner's list, and in a copy of the newest view. made is the new block, made of
+// source. finishBlock publishes the copy, but wakes no goroutine in Await, since the sequence is the same.
 func (m *Model) finishBlock(place blockPlace, made textBlock, source *list) {
 	m.writing.Lock()
 	defer m.writing.Unlock()

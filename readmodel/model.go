@@ -84,8 +84,8 @@ func (m *Model) Apply(records []Record, checkpoint uint64) (v *View, lost []Loss
 	return m.publishView(), lost
 }
 
-// Load applies the records of a store, between BeginBulk and EndBulk. A sequence after the store's checkpoint
-// was stored before a Rewind, so it may be of another message now: Load sets it to 0 first.
+// Load applies the records of a store, between BeginBulk and EndBulk. A record whose sequence is after the
+// store's checkpoint is from before a Rewind. Another message may have the sequence now, so Load sets it to 0.
 func (m *Model) Load(records []Record, checkpoint uint64) {
 	for i := range records {
 		if records[i].Sequence > checkpoint {
@@ -157,10 +157,10 @@ func (m *Model) addLacking(k events.Subject) {
 	m.lackingSubjects[k] = struct{}{}
 }
 
-// Rewind sets the checkpoint back, since the stream now has other messages after it than the model has read.
+// Rewind sets the checkpoint back to a sequence after which the stream has other messages than the model has read.
 // All states stay. A state that was read after the checkpoint counts as lacking in the stream: Lacking returns its
-// subject until a message has the state again. Until NameFeed is called, there is no feed. Only the owner may call Rewind, and not between
-// BeginBulk and EndBulk.
+// subject until a message has the state again. Until NameFeed is called, there is no feed. Only the owner may call
+// Rewind, and not between BeginBulk and EndBulk.
 func (m *Model) Rewind(checkpoint uint64) {
 	m.writing.Lock()
 	defer m.writing.Unlock()

@@ -28,8 +28,8 @@ const (
 
 	rangeBits  = 12
 	rangeShift = 64 - rangeBits // a chatKey shifted right by this is the number of its range
-	// rangeSuffix is how many hexadecimal digits of a hash a line shows. It omits the first three, which are the
-	// number of the range.
+	// rangeSuffix is how many hexadecimal digits of a hash a line shows. The line omits the first three digits, which
+	// are the number of the range.
 	rangeSuffix = 26
 	minLines    = 32 // of a range
 )
@@ -111,9 +111,9 @@ func (x *Ranges) Tag(number int) string {
 }
 
 // Append appends the sorted lines of a range, whose number is from 0 to NumRanges-1: one for each shown chat
-// id, and filler lines, so that all ranges are equally long. A line is the suffix of a hash, a colon, the
-// listedAs of the id in two hexadecimal digits, and a line feed. A filler is a hash, too, but of a text that
-// does not begin with RangeVersion, so no filler matches an id.
+// id, and filler lines, so that all ranges are equally long. A line has rangeSuffix digits of the id's hash, a
+// colon, the lists that show the id (listedAs, in hexadecimal), and a line feed. A filler has the hash of a text
+// that does not begin with RangeVersion, so no filler matches an id.
 func (x *Ranges) Append(dst []byte, number int) []byte {
 	listed := map[string]listedAs{}
 	for r := range x.rows.withPrefix(uint64(number)<<rangeShift, rangeBits) {

@@ -62,7 +62,7 @@ func (r *Renderer) renderEntry(e *events.Entry) *Row {
 
 	r.key.Reset()
 	collation := r.polish.KeyFromString(&r.key, norm.NFC.String(e.Name)) // NFC, so that canonically equal names have one key
-	keys := lookalike.KeysOf(strings.Clone(e.Name))                      // a copy, since a key may be the name itself, a part of a message
+	keys := lookalike.KeysOf(strings.Clone(e.Name))                      // a copy, so that no key retains the message
 
 	row := &Row{
 		json: string(marshalPublic(e, html)), collation: string(collation), text: name + "\n" + chat + "\n" + fold(reason.Text(html)),
@@ -75,7 +75,7 @@ func (r *Renderer) renderEntry(e *events.Entry) *Row {
 	row.folded = row.text[:len(name)]
 	row.names = row.text[:len(name)+1+len(chat)]
 
-	// Save memory: most chat ids and keys equal another text of the row, and can share its bytes.
+	// Save memory: a chat id or a key that equals another text of the row shares the bytes of that text.
 	row.chat = row.foldedChat()
 	if row.chat != e.ChatID {
 		row.chat = strings.Clone(e.ChatID)
@@ -85,7 +85,7 @@ func (r *Renderer) renderEntry(e *events.Entry) *Row {
 		row.keys.Shape = row.folded
 	}
 	if row.keys.Folded == row.keys.Shape {
-		row.keys.Folded = row.keys.Shape
+		row.keys.Folded = row.keys.Shape // frees the equal copy
 	}
 	return row
 }

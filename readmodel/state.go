@@ -291,7 +291,7 @@ func (s *state) setSequence(k events.Subject, sequence uint64) {
 	l.putEntry(k.ID, e)
 }
 
-// subjectsAfter returns the subjects whose last message with the known state came after a sequence.
+// subjectsAfter returns each subject whose known state was in a message after a sequence.
 func (s *state) subjectsAfter(sequence uint64) (all []events.Subject) {
 	add := func(kind events.Kind, list events.List, id string, last uint64) {
 		if last > sequence {

@@ -10,8 +10,8 @@ import (
 	"example.org/registry/readmodel/lookalike"
 )
 
-// Question has all lookups of a person check. An [Answer] has a field for each field here, and in that field an
-// element for each element.
+// Question has all lookups of a person check. An [Answer] has the same fields, with the rows found for each
+// element.
 type Question struct {
 	IDs      []string         // chat ids, exact
 	Numbers  []string         // entry ids, or numbers of reports in capital or small letters
@@ -113,6 +113,7 @@ func (x *names) hashesOf(r *Row) (all []uint64) {
 	all = append(make([]uint64, 0, 8), x.hashReport(r.ReportID()), x.hashLiteral(lookalike.Literal(name)))
 
 	cores := []lookalike.Keys{r.keys.Joined()}
+	// Look at both forms of the name: folding turns ™ into letters, and ⑴ into (1).
 	if strings.ContainsFunc(name, isDecoration) || strings.ContainsFunc(r.folded, isDecoration) {
 		cores = append(cores, lookalike.Cores(name)...)
 	}

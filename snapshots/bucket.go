@@ -68,7 +68,7 @@ type Object struct {
 // Create makes the bucket if it is missing. It never alters an existing one.
 func (b *Bucket) Create(ctx context.Context) error {
 	if _, err := b.stream.Info(ctx); !errors.Is(err, jetstream.ErrStreamNotFound) {
-		return err
+		return err // nil if the bucket exists
 	}
 
 	ctx, cancel := context.WithTimeout(ctx, bucketTimeout)
@@ -275,7 +275,7 @@ func (b *Bucket) removeOrphans(ctx context.Context) error {
 		return err
 	}
 
-	// List the names after the chunks. In the other order, a Put that ends in between has chunks, but no name yet.
+	// List the names after the chunks. In the other order, chunks of a Put that ends in between would lack a name.
 	all, err := b.List(ctx)
 	if err != nil {
 		return err

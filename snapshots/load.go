@@ -48,7 +48,7 @@ func loadStates(ctx context.Context, cursor *bolt.Cursor, model *readmodel.Model
 	key, value := cursor.First()
 	var previous []readmodel.Record // the decoded batch that is not loaded yet
 	for key != nil || len(previous) > 0 {
-		// Collect a batch. The last one is empty, since the one before it must still be loaded.
+		// Collect a batch. After the last key, the batch is empty, and only the previous batch is loaded.
 		var batch []pair
 		for key != nil && len(batch) < batchSize {
 			last := pair{key, value}

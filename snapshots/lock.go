@@ -41,7 +41,7 @@ func LockDir(dir string) (*flock.Flock, error) {
 	return file, nil
 }
 
-// lockError names the remedy, and the path once: the path in err, which may be another one, or else path.
+// lockError adds the path and the remedy to err. If err has a path already, lockError names only the path in err.
 func lockError(path string, err error) error {
 	if pathError, ok := errors.AsType[*os.PathError](err); ok {
 		path = pathError.Path

@@ -67,8 +67,8 @@ func (s *Store) fillFrom(ctx context.Context, from io.Reader) (h Header, err err
 }
 
 // Bootstrap makes a store at path from the newest readable snapshot of the stream's registry. id is the stream's
-// identity, and all is from List. Without a snapshot of the registry, Bootstrap does nothing. It fails if it cannot
-// read any of them. A snapshot with an unreadable header may be the registry's, and counts as one of them.
+// identity, and all is from List. If the registry has no snapshot, Bootstrap does nothing; if none of its snapshots is
+// readable, Bootstrap fails. A snapshot with an unreadable header may be the registry's, and counts as such.
 func (b *Bucket) Bootstrap(ctx context.Context, all []Object, id stream.Identity, path string, log *slog.Logger) error {
 	var unreadable error
 	for _, o := range all {

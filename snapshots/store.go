@@ -240,13 +240,13 @@ func writeCommit(tx *bolt.Tx, c Commit) error {
 	}
 
 	// Write in the order of the keys, so that bbolt splits few pages.
-	sorted := make(map[string]State, len(c.States))
+	byKey := make(map[string]State, len(c.States))
 	for subject, state := range c.States {
-		sorted[string(keyOf(subject))] = state
+		byKey[string(keyOf(subject))] = state
 	}
 
-	for _, key := range slices.Sorted(maps.Keys(sorted)) {
-		if err := states.Put([]byte(key), encodeStored(sorted[key])); err != nil {
+	for _, key := range slices.Sorted(maps.Keys(byKey)) {
+		if err := states.Put([]byte(key), encodeStored(byKey[key])); err != nil {
 			return err
 		}
 	}

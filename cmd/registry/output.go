@@ -10,8 +10,8 @@ import (
 	"example.org/registry/snapshots"
 )
 
-// replaceFile has write fill a new file, which then replaces the file that --output names in one step. It returns
-// the header that write returns.
+// replaceFile has write fill a new file. In one step, the new file then replaces the file that --output names.
+// replaceFile returns the header that write returns.
 func replaceFile(path string, write func(io.Writer) (snapshots.Header, error)) (h snapshots.Header, err error) {
 	// The rename below would replace a device, a pipe or a link by a file.
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {

@@ -98,8 +98,7 @@ func addSource(recovery *projector.Recovery, name string, from io.ReadCloser) er
 	return nil
 }
 
-// printPlan prints how many states are to be published, which plan counts as sent. info is nil if there is no
-// stream.
+// printPlan prints how many states are to be published: plan.Sent counts them. info is nil if there is no stream.
 func (c *recoverCmd) printPlan(p *process, info *jetstream.StreamInfo, plan publish.Summary) error {
 	state := "is missing"
 	if info != nil {

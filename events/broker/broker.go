@@ -158,8 +158,8 @@ func (b *Broker) Health() error {
 	return nil
 }
 
-// findProblem returns the first problem that the server reports, or "". It passes over problems of accounts that
-// the configuration no longer has: their streams are still on the disk.
+// findProblem returns the first problem that the server reports, or "". It passes over accounts that the
+// configuration no longer has, or has without JetStream: their streams are still on the disk.
 func (b *Broker) findProblem() string {
 	for _, e := range b.srv.Healthz(&server.HealthzOptions{Details: true}).Errors {
 		if e.Account != "" {

@@ -92,7 +92,7 @@ func setListener(opts *server.Options, addr string) error {
 		return fmt.Errorf("address %q: the port is not a number from 0 to 65535", addr)
 	}
 
-	opts.Host = cmp.Or(host, "0.0.0.0")               // the server takes an empty host for this one
+	opts.Host = cmp.Or(host, "0.0.0.0")               // as the server does for an empty host
 	opts.Port = cmp.Or(int(port), server.RANDOM_PORT) // the server would take 0 for 4222
 	return nil
 }
@@ -127,7 +127,7 @@ func readUsers(file string) (*server.Options, nats.Option, error) {
 		return nil, nil, err
 	}
 
-	// Move a single user into the list: the server ignores it beside a list, and Connect's user needs the list.
+	// Move a single user into the list. Connect's user needs the list, and beside a list the server ignores a single user.
 	if opts.Username != "" {
 		opts.Users = append(opts.Users, &server.User{Username: opts.Username, Password: opts.Password})
 		opts.Username = ""

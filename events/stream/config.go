@@ -40,7 +40,7 @@ func Config(name string, replicas, history int, id Identity) jetstream.StreamCon
 		MaxMsgSize:         events.MaxPayload,
 		Replicas:           replicas,
 		Duplicates:         100 * time.Millisecond, // in which a repeated Nats-Msg-Id is dropped: the shortest that a broker accepts
-		DenyDelete:         true,                   // AllowRollup stays false, too: a roll-up of "all" would erase the stream
+		DenyDelete:         true,                   // and AllowRollup stays false: a roll-up of "all" would erase the stream
 		AllowDirect:        true,
 		AllowAtomicPublish: true,
 		Metadata:           metadata,

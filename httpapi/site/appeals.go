@@ -20,7 +20,7 @@ func ParseAppeals(address string) (Appeals, error) {
 		return "", nil
 	}
 
-	// Parse the address with a digit in place of the placeholder, whose braces are refused elsewhere.
+	// Parse the address with a digit in place of the placeholder. All other braces are refused below.
 	u, err := url.Parse(strings.ReplaceAll(address, reportPlace, "1"))
 	isWeb := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
 	if !isWeb || u.User != nil || u.Fragment != "" {

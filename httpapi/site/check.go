@@ -37,7 +37,7 @@ type checkView struct {
 	Looked   time.Time
 	Total    string // how many entries were looked through
 	Single   *entry // the only entry that decides the verdict; nil if there are more, or none
-	Alone    string // an id in a caution, to be checked alone
+	Alone    string // an id that stands beside other text, to be checked alone; empty if there is none
 	AskID    *askID // nil if the text settles who is meant
 	Listed   []finding
 	IsServer bool     // accused were found, and all of them are servers
@@ -58,7 +58,7 @@ type finding struct {
 	Rows  []*entry
 }
 
-// same has the entries that the API finds, in the API's order.
+// same has the entries that the API finds for the same text, in the API's order.
 type same struct {
 	Rows, Similar, Imitates []*entry
 	More                    []option // lists with more matches
@@ -113,11 +113,11 @@ func newCheckView(c *CheckPage) checkView {
 		view.Single = newEntry(v.Rows[0])
 	}
 
-	// Ask for an id if the text does not settle who is meant. A report's number or an entry's address may settle it, too.
+	// Ask for an id if the text does not settle who is meant. ByID includes a report's number and an entry's address.
 	isID := func(f verdict.Finding) bool { return f.Kind == verdict.ID }
 	hasID := v.Reason == verdict.ByID || slices.ContainsFunc(v.Findings, isID)
-	isNobodys := v.Value == verdict.Unchecked
 	mayBeMistyped := v.Reason == verdict.OneDigitOff
+	isNobodys := v.Value == verdict.Unchecked
 	if !hasID || mayBeMistyped || v.Value == verdict.TrustedName {
 		view.AskID = &askID{}
 		// Drop a text that is nobody's name: checked together with such a text, the id would get no clear answer.

@@ -50,7 +50,7 @@ type grade struct {
 	onList   string // the list, after "na"
 	fromList string // the list, or the registry, after "z"
 	call     string // the warning that begins an answer; empty for trusted
-	part     string // the style of a finding: a trusted entry looks like a mere name there, since only the banner vouches
+	part     string // the style of a finding; a trusted entry has the style of a mere name, since only the banner vouches
 
 	DateLabel   string // of the entry's date
 	NumberLabel string // of the report's number

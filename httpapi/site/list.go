@@ -45,6 +45,7 @@ func (c ListPage) page() page {
 		Entries:   entries,
 	}
 
+	// Link to the whole list if a search or a filter is active.
 	if q.Search != "" || q.ID != "" || q.Status != readmodel.StatusAll || q.Proofs != readmodel.ProofsAll {
 		v.Whole = v.Path
 	}

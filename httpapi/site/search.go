@@ -118,7 +118,7 @@ func newHit(h readmodel.RankedHit) hit {
 }
 
 // markWords cuts a text into spans, and marks the matches in the field. If the text has more than limit code points, markWords
-// takes only the part around the first match.
+// takes only the part around the first match, or else the beginning.
 func markWords(text string, matches []readmodel.Match, field readmodel.MatchField, limit int) (all []span) {
 	runes := []rune(text)
 	isElsewhere := func(m readmodel.Match) bool { return m.Field != field || m.End > len(runes) }

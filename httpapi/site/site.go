@@ -36,8 +36,8 @@ func Favicon() []byte { return favicon }
 type Config struct {
 	BaseURL    string     // the public address of the service, without a trailing slash; if empty, pages use paths
 	Build      string     // identifies the program, since another program may make other pages
-	AppealsURL string     // where an accused person appeals, as for ParseAppeals; if empty, pages name no address
-	ReportURL  string     // where people report a fraud, as for CheckReports; if empty, pages name no address
+	AppealsURL string     // where an accused person appeals, an address that ParseAppeals accepts; if empty, pages name none
+	ReportURL  string     // where people report a fraud, an address that CheckReports accepts; if empty, pages name none
 	Proofs     bool       // /proofs/{id} exists
 	Advice     string     // for somebody who has already paid, in Markdown; if empty, this package's own text
 	About      string     // who runs the registry, in Markdown; if empty, a neutral text

@@ -94,7 +94,7 @@ type avatars struct {
 	pausedUntil time.Time // no call begins before
 }
 
-// avatarKey is the key of a cached result: a user's picture in a size, or the name of the picture (nameKey).
+// avatarKey is the key of a cached result: a user's picture in this size or, if size is 0, the name of the picture.
 type avatarKey struct {
 	user string
 	size int
@@ -151,7 +151,7 @@ func newAvatarCache(bytes uint64) *otter.Cache[avatarKey, cachedAvatar] {
 			return kept[e.Value.result]
 		}),
 		Clock:    cacheClock{time.Now()},
-		Executor: func(task func()) { task() }, // in the caller's goroutine, so that there is no other one to wait for
+		Executor: func(task func()) { task() }, // in the caller's goroutine, so the cache has no goroutine to wait for
 		Logger:   &otter.NoopLogger{},
 	})
 }
@@ -164,7 +164,7 @@ func (c cacheClock) NowNano() int64                    { return int64(time.Since
 func (cacheClock) Tick(time.Duration) <-chan time.Time { return nil }
 
 // findPicture returns a user's picture: at once if the picture is cached or cannot exist, else within callTimeout. Concurrent
-// requests for the same picture share the calls.
+// requests for the same picture share one fetch.
 func (a *avatars) findPicture(user string, size int) cachedAvatar {
 	if a.platform == nil || !isIssued(user) {
 		return cachedAvatar{result: avatarNone}
@@ -189,7 +189,7 @@ func (a *avatars) findCached(key avatarKey) (cachedAvatar, bool) {
 		return c, true
 	}
 
-	// Without the name, no size of the picture can be fetched. So a name that was not found is the result for every size.
+	// No size can be fetched without the picture's name. If the name was not found, its result counts for every size.
 	c, ok := a.cache.GetIfPresent(nameKey(key.user))
 	return c, ok && c.result != avatarFound
 }

@@ -33,7 +33,7 @@ type text struct {
 	pages []entryPage // every entry's page whose address is in the text
 
 	// The readings.
-	groupings []string // neighboring groups of digits that make an id once they are joined; without those in ids
+	groupings []string // ids that neighboring groups of digits make when they are joined; none is in ids
 	numbers   []string // what may be the number of a report, or an old chat id: the whole text, and every word with a digit
 	blanks    []string // invisible words, as literal names
 	runs      []run    // the longest first
@@ -46,10 +46,10 @@ type entryPage struct {
 	entryID string
 }
 
-// run is one word or several successive words of a reading, which may be a name.
+// run is a word, or successive words, of the text as pasted or as meant (its two readings). A run may be a name.
 type run struct {
 	text     string
-	core     lookalike.Keys // by which names that look like the run are found
+	core     lookalike.Keys // finds the names that look like the run
 	isWhole  bool           // the run has all words of the reading
 	reading  int            // the index of the reading among the two: the text as pasted, and as meant
 	from, to int            // where the run begins and ends in the reading, in bytes
@@ -294,7 +294,8 @@ var wordings = []struct {
 	{regexp.MustCompile(`[\pL\pN\pM]+`), 2},
 }
 
-// runsIn returns the runs of words of the readings, the longest first, and the invisible words. It returns one run for each core.
+// runsIn cuts each reading into words in the three ways of wordings. It returns the runs of these words, the longest first,
+// and the invisible words. Of several runs with the same core, it returns only the first.
 func runsIn(readings ...string) (runs []run, blanks []string) {
 	cores := map[string]lookalike.Keys{} // by word, since the readings and wordings have many words in common
 
@@ -341,7 +342,8 @@ func cutWords(text string, pattern *regexp.Regexp, cores map[string]lookalike.Ke
 		}
 
 		core := cores[word]
-		if core == (lookalike.Keys{}) {
+		isInvisible := core == lookalike.Keys{}
+		if isInvisible {
 			s.blanks = append(s.blanks, lookalike.Literal(word))
 		}
 		s.cores.Shape += core.Shape
@@ -370,7 +372,7 @@ func (s *sentence) runs(least int) iter.Seq[run] {
 	}
 }
 
-// newRun returns the run that begins with the word first and ends before the word after.
+// newRun returns the run of s.words[first:after].
 func (s *sentence) newRun(first, after int) run {
 	begin := s.coreBegins[first]
 	end := s.coreBegins[after]

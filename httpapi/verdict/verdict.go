@@ -71,7 +71,7 @@ type Verdict struct {
 	Reason   Reason
 	Rows     []*readmodel.Row // the entries that decided rules 1 to 4
 	Findings []Finding        // each entry once: ids first, then the longest words
-	Alone    string           // the id in a caution, to be checked alone, or ""
+	Alone    string           // of a Caution: an id that stands beside other text, to be checked alone; or ""
 }
 
 // Finding is a part of the text, and the entries that it points to.
@@ -232,7 +232,7 @@ func accuse(rows []*readmodel.Row) Value {
 	return Risk
 }
 
-// accusedByID returns the accused of rule 1.
+// accusedByID returns the accused whom rule 1 finds by an id or a page in the text, or by the whole text.
 func (f *found) accusedByID() []*readmodel.Row {
 	var rows []*readmodel.Row
 	for _, id := range f.text.ids {
@@ -243,7 +243,7 @@ func (f *found) accusedByID() []*readmodel.Row {
 		rows = append(rows, page.Rows...)
 	}
 
-	// The whole text decides as a chat id or a report's number only if no trusted person can have it as a name.
+	// The whole text decides as a chat id of any form or a report's number only if no trusted person can have it as a name.
 	whole := f.text.whole
 	mayBeTrustedName := slices.ContainsFunc(f.named, isTrusted) || f.moreNamed
 	if !mayBeTrustedName {
@@ -283,7 +283,7 @@ func (f *found) mayNameAnother(id string) bool {
 	return f.moreNamed || slices.ContainsFunc(f.named, isOther)
 }
 
-// explainCaution returns the reason of a caution.
+// explainCaution returns the reason of a caution. If several reasons hold, the first one below counts.
 func (f *found) explainCaution(findings []Finding) Reason {
 	isName := func(part Finding) bool { return part.Kind == Name }
 	isUnlistedID := func(part Finding) bool { return part.Kind == ID && !isListed(part) }
@@ -292,7 +292,7 @@ func (f *found) explainCaution(findings []Finding) Reason {
 	}
 
 	if slices.ContainsFunc(findings, isTrustedID) {
-		return Beside
+		return Beside // rule 2 has not vouched for this id
 	}
 	if slices.ContainsFunc(f.named, isAccused) && slices.ContainsFunc(f.named, isTrusted) {
 		return Shared
@@ -347,11 +347,11 @@ func (f *found) listFindings() (findings []Finding) {
 	return findings
 }
 
-// listParts returns the parts of the text with all their entries: ids, then numbers, then names.
+// listParts returns the parts of the text with all their entries: ids, then pages and numbers, then names.
 func (f *found) listParts() (parts []Finding) {
 	t := &f.text
 
-	// Show every id in the text. But if another grouping of its digits is listed, the ids that are nobody's say nothing.
+	// Show every id in the text. But if a grouping of digits is somebody's, show only ids and groupings that are somebody's.
 	ids := t.ids
 	isSomebodys := func(id string) bool { return len(f.ids[id]) > 0 }
 	isNobodys := func(id string) bool { return len(f.ids[id]) == 0 }

@@ -5,9 +5,9 @@
 // replaces characters by their prototypes; fold case; drop marks. There are two
 // keys, because case folding and shapes disagree: a capital I looks like an l and folds to an i.
 // Shape folds after the skeleton, so paypaI becomes paypal. Folded folds before it, so ILONA
-// becomes ilona. Make no key of a key, which may change again: Shape turns M into m, and m into rn.
+// becomes ilona. Make no key of a key: the key may change again, as Shape turns M into m, and m into rn.
 //
-// A name is stored and looked up in one of these forms. The same function makes both, so that they are equal:
+// A name is stored and looked up in one of these forms. The same function makes the stored and the asked form:
 //
 //	form            function   made of            used for
 //	folded          (fold)     NFKC, case, space  lists and checks: substrings

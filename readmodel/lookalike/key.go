@@ -131,8 +131,8 @@ func DropMarks(s string) string {
 }
 
 // unstroked has the base letters of the letters with a stroke or bar in Latin-1 and Latin Extended-A to -C, which
-// Unicode does not decompose. confusables.txt maps most of them to a letter and an overlaid mark. But it has some
-// only as capitals or only as small letters, so case folding after the skeleton can bring a stroke back. Letters
+// Unicode does not decompose. confusables.txt maps most of them to a letter and an overlaid mark. But it maps some
+// only as capitals or only as small letters; a letter in the other case keeps its stroke in the skeleton. Letters
 // with hooks, tails and curls are other letters, and stay.
 var unstroked = map[rune]rune{
 	'ⱥ': 'a', 'ƀ': 'b', 'ȼ': 'c', 'đ': 'd', 'ɇ': 'e', 'ǥ': 'g', 'ħ': 'h', 'ɨ': 'i', 'ɉ': 'j', 'ł': 'l',

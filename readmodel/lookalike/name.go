@@ -18,9 +18,9 @@ func Literal(name string) string {
 	return strings.Join(strings.Fields(casefold.String(norm.NFC.String(name))), " ")
 }
 
-// Core returns the joined keys of a name without its decoration: of its letters, numbers and marks. It removes the
-// other characters before it takes the skeleton, since the skeleton turns some symbols into letters. Of a name that
-// is only decoration, it removes the white space. The core of a text is the cores of its words, put together.
+// Core returns the joined keys of a name without its decoration: only its letters, numbers and marks count. Core removes
+// the other characters before it takes the skeleton, since the skeleton turns some symbols into letters. From a name
+// that is only decoration, it removes only the white space. The core of a text is the cores of its words, put together.
 func Core(name string) Keys {
 	name = Visible(name)
 	undecorated := keysOf(KeepWordly(name)).Joined()

@@ -119,7 +119,8 @@ func joinTerms(tokens []terms.Token) string {
 	return strings.Join(all, " ")
 }
 
-// index is an open index of bleve. Any goroutine may search it; only Engine.Run's changes and closes it.
+// index is an open index of bleve. Any goroutine may search it, but only the goroutine of Engine.Run changes and
+// closes it.
 type index struct {
 	bleve.Index
 	dir   string        // named by the time made
@@ -161,8 +162,8 @@ func createIndex(dir, epoch string) (*index, error) {
 	return &index{Index: opened, dir: path, made: now, epoch: epoch}, nil
 }
 
-// openIndex opens the oldest index in dir, or returns nil if there is none. It removes the newer ones, which were
-// left incomplete: updateIndex removes the old index as soon as the new one is complete.
+// openIndex opens the oldest index in dir, or returns nil if there is none. It removes the newer ones:
+// updateIndex did not complete them, or it would have removed the oldest.
 func openIndex(dir string) (*index, error) {
 	files, err := os.ReadDir(dir)
 	if err != nil || len(files) == 0 {
@@ -258,8 +259,8 @@ func (x *index) indexPage(analyzer *terms.Analyzer, page *readmodel.FeedPage) er
 		return fmt.Errorf("batch: %w", err)
 	}
 
-	// If the index has grown by fewer documents than were added, some of them replaced documents or others were
-	// deleted. bleve retains the words of those documents.
+	// If the index has grown by fewer documents than were added, the batch has replaced or deleted documents. bleve
+	// retains their words.
 	after, err := x.DocCount()
 	x.deleted = x.deleted || after < before+added
 	return err

@@ -47,7 +47,7 @@ func (s *search) suggestWords() (suggestions []string, err error) {
 	return suggestions, nil
 }
 
-// appendNear appends the words that are one edit away from word. The index finds entries that may have
+// appendNear appends the words that are one edit away from word. The index finds verified entries that may have
 // such words, and the view has the current texts of these entries.
 func (s *search) appendNear(suggestions []string, word *terms.Token) ([]string, error) {
 	fuzzy := bleve.NewFuzzyQuery(word.Plain)

@@ -28,8 +28,8 @@ type addresses struct{}
 // Trigger implements parser.InlineParser.
 func (addresses) Trigger() []byte { return []byte{':'} }
 
-// Parse implements parser.InlineParser. goldmark calls it at a colon, when the scheme before the colon is already
-// in the text node before.
+// Parse implements parser.InlineParser. goldmark calls Parse at a colon, when the text node before the colon already
+// has the scheme.
 func (addresses) Parse(parent ast.Node, block text.Reader, _ parser.Context) ast.Node {
 	line, segment := block.PeekLine()
 	before, isText := parent.LastChild().(*ast.Text)

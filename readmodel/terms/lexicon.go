@@ -40,7 +40,7 @@ func openLexicon(file []byte) *lexicon {
 	return &lexicon{source, strings.Split(sets, "\n"), forms}
 }
 
-// lemmasOf returns the lemmas of a form, as spelled. An unknown form has none.
+// lemmasOf returns the lemmas of a form, which must be spelled with all its marks. An unknown form has none.
 func (l *lexicon) lemmasOf(form string) (lemmas []string) {
 	key, ok := encodeWord(form)
 	if !ok {
@@ -53,8 +53,9 @@ func (l *lexicon) lemmasOf(form string) (lemmas []string) {
 	}
 
 	for rule := range strings.FieldsSeq(l.sets[set]) {
-		stem := key[:len(key)-int(rule[0]-'A')]
-		lemmas = append(lemmas, decodeWord(stem)+rule[1:])
+		numCut := int(rule[0] - 'A')
+		ending := rule[1:]
+		lemmas = append(lemmas, decodeWord(key[:len(key)-numCut])+ending)
 	}
 	return lemmas
 }
@@ -101,7 +102,7 @@ var (
 // alphabet has the bytes of encoded words.
 const alphabet = "abcdefghijklmnopqrstuvwxyzACELNOSXZ"
 
-// encodeWord returns a byte for each letter of a word. ok is false if the word has a letter that no form has.
+// encodeWord returns a byte for each letter of a word. ok is false if a letter of the word has no byte in alphabet.
 func encodeWord(word string) (letters []byte, ok bool) {
 	encoded := encoder.Replace(word)
 	return []byte(encoded), strings.Trim(encoded, alphabet) == ""
@@ -110,7 +111,7 @@ func encodeWord(word string) (letters []byte, ok bool) {
 // decodeWord is the inverse of encodeWord.
 func decodeWord(letters []byte) string { return decoder.Replace(string(letters)) }
 
-// withMarks returns the bytes of a letter with the marks that it can have.
+// withMarks returns the bytes of the letters that marks make of a letter: XZ (ź and ż) for z, none for b.
 func withMarks(letter byte) string {
 	switch letter {
 	case 'a', 'c', 'e', 'l', 'n', 'o', 's':

@@ -39,7 +39,7 @@ func New() *Stemmer {
 		lexicon: openLexicon(lexiconFile), stop: map[string]struct{}{},
 	}
 
-	// Read the lemmas that stand for others first, since declareTerm uses them.
+	// First read the lines "= LEMMA OTHER…", since declareTerm uses s.same. LEMMA stands for the others.
 	for words := range lines(wordsFile) {
 		if words[0] == "=" {
 			for _, lemma := range words[2:] {
@@ -97,7 +97,8 @@ var inflections = map[string]string{
 		owałem owałam owałeś owałaś owaliśmy owano owany owana owane owani owanego owanej owanych owanie owania owaniem owaniu`,
 }
 
-// declareTerm puts the forms of a term into the table. The name of an inflection stands for all its forms.
+// declareTerm puts the forms of a term into the table, under the lemma that stands for the term, if there is one. The
+// name of an inflection stands for all its forms.
 func (s *Stemmer) declareTerm(term string, forms []string) {
 	add := func(form string) { s.table[form] = appendNew(s.table[form], cmp.Or(s.same[term], term)) }
 
@@ -131,7 +132,7 @@ type Token struct {
 	Folded     string   // the word as written, folded
 }
 
-// Analyzer makes tokens and caches terms. One goroutine uses it; a Stemmer can have many.
+// Analyzer makes tokens and caches terms. Each goroutine uses its own; all may share one Stemmer.
 type Analyzer struct {
 	stemmer *Stemmer
 	terms   map[string][]string // by folded word
@@ -215,7 +216,7 @@ func measureWord(text string) (size int) {
 	return size
 }
 
-// isLetterSymbol reports whether r is a symbol that folding makes letters or digits of.
+// isLetterSymbol reports whether r is a symbol that folding turns into letters or digits.
 func isLetterSymbol(r rune) bool { return unicode.Is(unicode.So, r) && fold(string(r)) != "" }
 
 // appendToken appends the token of a word at position start, and then its parts. It appends nothing if the word is

@@ -179,7 +179,7 @@ func (s *Server) WaitListening(ctx context.Context) error { return s.WaitFor(ctx
 // WaitReady waits until the server is ready.
 func (s *Server) WaitReady(ctx context.Context) error { return s.WaitFor(ctx, "ready") }
 
-// WaitFor waits until the server has logged any of the messages, alone or before a colon.
+// WaitFor waits until the server has logged any of the messages, alone or followed by a colon and more text.
 func (s *Server) WaitFor(ctx context.Context, messages ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
@@ -220,7 +220,7 @@ func (s *Server) endError() error {
 	return fmt.Errorf("registry serve ended: %s; its log ends:\n%s", s.cmd.ProcessState, s.Tail())
 }
 
-// Log returns the log so far, after the lines of earlier servers in the same file.
+// Log returns the log so far. If earlier servers have used the same file, their lines come first.
 func (s *Server) Log() string {
 	text, err := os.ReadFile(s.log)
 	if err != nil {

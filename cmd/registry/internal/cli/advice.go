@@ -19,8 +19,8 @@ func Advise(err error) error {
 	return err
 }
 
-// FileError returns the error of a file that cannot be read or written, with the remedy. The file was named
-// by flag, which may also be an argument.
+// FileError returns the error of a file that cannot be read or written, with the remedy. flag is the flag or
+// the argument that has named the file.
 func FileError(flag, path string, err error) error {
 	return fmt.Errorf("%s: %s: %w; %s", flag, Printable(path), WithoutPath(err), cmp.Or(Remedy(err), "name another file"))
 }

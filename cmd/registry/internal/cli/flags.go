@@ -99,7 +99,7 @@ type LogFlags struct {
 	LogLevel  slog.Level `default:"info" help:"Lowest level that is logged: debug, info, warn or error." group:"Log"`
 }
 
-// newHandler returns a handler that writes to w. If the format is auto, stderr decides about it.
+// newHandler returns a handler that writes to w. The format auto means text if stderr is a terminal, else JSON.
 func (f LogFlags) newHandler(w, stderr io.Writer) slog.Handler {
 	options := &slog.HandlerOptions{Level: f.LogLevel}
 	isAutoText := f.LogFormat == "auto" && IsTerminal(stderr)

@@ -28,9 +28,9 @@ type Config struct {
 }
 
 // Import publishes the demonstration into an empty stream of its own, before the projector starts,
-// so that the server catches up with all of it. It creates a missing stream. Events that the stream has are not
-// sent, so an interrupted import goes on where it ended. A stream without the demonstration's mark belongs to a
-// real registry and is an error.
+// so that the server catches up with all of it. If the stream is missing, Import creates it or, without
+// cfg.MayCreate, does nothing. Events that the stream has are not sent, so an interrupted import goes on where it
+// ended. A stream without the demonstration's mark belongs to a real registry and is an error.
 func Import(ctx context.Context, cfg Config) error {
 	exists, err := cfg.ensureStream(ctx)
 	if err != nil || !exists {

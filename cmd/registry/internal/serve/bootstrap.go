@@ -24,8 +24,8 @@ type loader struct {
 }
 
 // loadStore loads the store and shows its model. If the store is missing or damaged, loadStore makes another
-// one, from a snapshot or, if there is none, an empty one. Only this needs the broker: loadStore then waits until
-// connected delivers a connection.
+// one, from a snapshot or, if there is none, an empty one. To look for a snapshot, loadStore waits until connected
+// delivers a connection to the broker.
 func (l *loader) loadStore(ctx context.Context, connected <-chan jetstream.JetStream) error {
 	path := l.cfg.storePath()
 	// A crash may have left an unfinished store in the data directory.
@@ -74,8 +74,8 @@ func (l *loader) openStore(ctx context.Context, path string) (*snapshots.Store, 
 // applies what the stream has had since. Without a snapshot, bootstrap does nothing, and everything is replayed.
 // It waits while the broker is away, since nothing can be served without the broker.
 //
-// If there are snapshots, bootstrap fails if none can be read, or if the stream is missing or empty: the server
-// would report listed people as unknown.
+// If there are snapshots, one must be readable, and the stream must not be missing or empty. Otherwise bootstrap
+// fails, since the server would report listed people as unknown.
 func (l *loader) bootstrap(ctx context.Context, connected <-chan jetstream.JetStream) error {
 	// The index of ranked search, if there is one, belongs to the lost store.
 	if err := os.RemoveAll(l.cfg.rankedDir()); err != nil {
@@ -96,7 +96,7 @@ func (l *loader) bootstrap(ctx context.Context, connected <-chan jetstream.JetSt
 		return ctx.Err()
 	}
 
-	// Without snapshots, a replay of the stream gives everything that can be known.
+	// If there are no snapshots, a replay of the stream gives everything that can be known.
 	bucket := snapshots.NewBucket(js, 0) // only Create would need a number of replicas
 	info, all, err := l.findSnapshots(ctx, js, bucket)
 	if err != nil || len(all) == 0 {

@@ -62,7 +62,7 @@ func (s *server) serveHTTP(ctx context.Context) error {
 		return nil
 	})
 
-	// At the end of ctx, responses tell their clients to leave, for leaveWithin.
+	// Once ctx ends, every response tells its client to leave. After leaveWithin, told is closed.
 	told := make(chan struct{})
 	group.Go(func() error {
 		defer close(told)

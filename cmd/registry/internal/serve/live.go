@@ -73,7 +73,7 @@ func (l *live) readiness() httpapi.Readiness {
 	return httpapi.Readiness{Ready: p.CaughtUp, Reason: l.explainError(p), Frozen: p.Frozen != "", AsOf: p.AsOf, Stopping: l.stopping.Load()}
 }
 
-// startReason returns the current step before there is a projector.
+// startReason returns why nothing is served before there is a projector: the current step of the start.
 func (l *live) startReason() string {
 	starting := l.starting.Load()
 	if starting == nil && l.current().store == nil {

@@ -65,8 +65,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 		s.gauge("tombstones", "Entries that have left a list and have not been listed again.", float64(view.Tombstones(list)), "list", string(list))
 	}
 
-	// Metrics that alerts use exist from the start. They are 0 while the saved state is being
-	// loaded, or the broker is away.
+	// Metrics that alerts use exist from the start. They are 0 before there is a projector.
 	s.gauge("lag_seconds", "Seconds for which the model has not been complete; 0 while it is, and before the stream's end is known.", p.LagSeconds)
 	s.gauge("connected", "1 while the broker answers.", oneIf(p.Connected))
 	for _, reason := range []string{projector.FrozenMissing, projector.FrozenForeign} {

@@ -51,7 +51,7 @@ func (k *snapshotter) run(ctx context.Context) error {
 		}
 	}
 
-	wait := k.gracePeriod()
+	wait := k.shortWait()
 	for pause.For(ctx, wait) {
 		next, err := k.makeIfDue(ctx)
 		if errors.Is(err, natserr.ErrRefused) {
@@ -73,19 +73,19 @@ func (k *snapshotter) progress() projector.Progress {
 	return p
 }
 
-func (k *snapshotter) gracePeriod() time.Duration { return min(k.cfg.SnapshotEvery, snapshotGrace) }
+func (k *snapshotter) shortWait() time.Duration { return min(k.cfg.SnapshotEvery, snapshotGrace) }
 
 // makeIfDue makes a snapshot if one is due, and returns when to check again.
 func (k *snapshotter) makeIfDue(ctx context.Context) (next time.Duration, err error) {
 	p := k.progress()
 	canSnapshot := p.Connected && p.Frozen == "" && !p.Reading && p.Checkpoint > 0
 	if !canSnapshot {
-		return k.gracePeriod(), nil // no error: the reason is reported elsewhere
+		return k.shortWait(), nil // no error: the reason is reported elsewhere
 	}
 
 	newest, err := k.findNewest(ctx)
 	if err != nil {
-		return k.gracePeriod(), err
+		return k.shortWait(), err
 	}
 
 	// No snapshot is due if nothing has changed, or if another replica has just made one.
@@ -101,7 +101,7 @@ func (k *snapshotter) makeIfDue(ctx context.Context) (next time.Duration, err er
 	}
 
 	if _, err := k.uploadSnapshot(ctx); err != nil {
-		return k.gracePeriod(), err
+		return k.shortWait(), err
 	}
 	return k.cfg.SnapshotEvery, nil
 }
