@@ -19,7 +19,7 @@ func Revision(d Data) int64 { return d.stateRevision() }
 func Revised(d Data, revision int64) Data { return d.withRevision(revision) }
 
 // CheckRevision returns an *Error if the revision of d is more than a day ahead of now, usually from a clock in
-// microseconds. A revision up to known, the greatest known revision of the subject or 0, is never an error. A
+// microseconds. known is the greatest known revision of the subject, or 0; no revision up to known is an error. A
 // projector does not call CheckRevision, so that no clock decides which state is the latest.
 func CheckRevision(d Data, known int64, now time.Time) error {
 	if r := Revision(d); r > now.Add(24*time.Hour).UnixMilli() && r > known {

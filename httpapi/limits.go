@@ -108,8 +108,8 @@ func (p places) leave() { <-p }
 
 func (p places) taken() int64 { return int64(len(p)) }
 
-// maxClients is how many client addresses a rate limit remembers. It forgets rare clients first, and gives a forgotten client a new
-// allowance.
+// maxClients is how many client addresses a rate limit remembers. The limit forgets rare clients first, and gives a
+// forgotten client a new allowance.
 const maxClients = 1 << 16
 
 // rateLimit limits the requests a second of each client address. Any goroutine may use it; nil limits nothing.

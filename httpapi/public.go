@@ -26,7 +26,7 @@ import (
 type Config struct {
 	Health  *Health
 	Logger  *slog.Logger          // of the server's own failures; nil drops them
-	Metrics prometheus.Registerer // where the metrics are registered, once; nil for nowhere
+	Metrics prometheus.Registerer // where NewPublic registers the metrics; nil for nowhere
 
 	BaseURL   string // the service's public address, which /openapi.yaml names as its server; "" for "/"
 	ProofsURL string // where /proofs/{id} redirects to; "" for no such path

@@ -71,7 +71,7 @@ func serveSearchPage(x *exchange) error {
 
 	var found readmodel.RankedPage
 	if q.Words == "" {
-		_, err = x.loadView()
+		_, err = x.loadView() // for the headers and the age of the data
 	} else {
 		found, err = searchRanked(x, q)
 	}

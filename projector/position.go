@@ -68,11 +68,13 @@ func (p *Projector) acceptStream(ctx context.Context, info *jetstream.StreamInfo
 		return err
 	}
 
-	// The epoch is another one of the same registry. A server forgets no epoch that it has followed. If the stream
-	// has such an earlier epoch, it was restored from a copy made before a recovery: it is rewound.
+	// The epoch is another one of the same registry. The server follows the known epochs, too: it forgets none.
 	joined := found
-	joined.Follows = stream.Follow(found.Epoch, stream.Identity{Follows: found.Follows}, known.Identity)
-	p.readAgain(joined, slices.Contains(known.Follows, found.Epoch))
+	joined.Follows = stream.Follow(found.Epoch, found, known.Identity)
+
+	// A stream with an earlier epoch was restored from a copy made before a recovery.
+	isRewound := slices.Contains(known.Follows, found.Epoch)
+	p.readAgain(joined, isRewound)
 	return nil
 }
 
@@ -187,7 +189,7 @@ func (p *Projector) pollStream(ctx context.Context) error {
 		}
 	}
 
-	// A stream that has lost subjects, such as by a purge, is reread.
+	// A stream that has lost subjects, such as by a purge, is reread, but not again within rereadAfterLoss.
 	view := p.projection.model.View()
 	subjects := view.NumSubjects() - view.Lacking()
 	hasLost := p.phase == caughtUp && !p.projection.isRereading && int(info.State.NumSubjects) < subjects

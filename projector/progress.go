@@ -140,11 +140,11 @@ func (p *Projector) publishProgress() {
 	now.WaitingPurges = len(p.upkeep.purges)
 	now.Rewound = meta.Rewound
 	now.Reading = p.projection.isRereading
-	if !now.Reading { // else the rest of the stream may still have the lacking states
+	if !now.Reading { // during a rereading, the rest of the stream may still have the lacking states
 		now.Unpublished = p.projection.model.View().Lacking()
 	}
 
-	// The catch-up has dealt with the sequences from catchUpFrom to the checkpoint, and at its end with all.
+	// Until the catch-up ends, Done counts the sequences after catchUpFrom, up to the checkpoint. Then Done is Total.
 	now.CaughtUp = p.phase.isServed()
 	now.Done = now.Total
 	if !now.CaughtUp {

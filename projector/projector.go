@@ -184,8 +184,8 @@ func (p *Projector) readDeliveries(ctx context.Context, consumer *consumer) erro
 	}
 }
 
-// applyBatch takes both results of consumer.take. It applies the batch, which has every message up to its last
-// one, and returns takeErr. If too many rejected events wait to be copied, it returns errRejectionsWait.
+// applyBatch takes both results of consumer.take. It applies the batch and moves the checkpoint to the last message,
+// since the batch has no gap. It returns takeErr, or errRejectionsWait if too many rejected events wait to be copied.
 func (p *Projector) applyBatch(batch []stream.Message, takeErr error) error {
 	if len(batch) > 0 {
 		p.apply(batch, batch[len(batch)-1].Sequence)
@@ -225,8 +225,8 @@ func (p *Projector) apply(messages []stream.Message, upTo uint64) {
 	p.saver.noteChange()
 }
 
-// rejectOrCount rejects an invalid or mistaken event, and only counts an event that is stale. loss is about a valid
-// event.
+// rejectOrCount rejects an event that is invalid, in conflict, or an unheeded removal (readmodel.Loss). Any other event
+// is stale and only counted. loss is zero for an invalid event.
 func (p *Projector) rejectOrCount(m *stream.Message, item *decoded, loss readmodel.Loss) {
 	// In a rereading, the model knows states from later in the stream, so a message that loses is no mistake.
 	isMistake := (loss.Conflict || loss.Unheeded) && !p.projection.isRereading

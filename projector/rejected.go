@@ -185,7 +185,7 @@ func ListRejected(ctx context.Context, js jetstream.JetStream) (all []Rejection,
 	return all, nil
 }
 
-// parseRejection reads a copy. It returns false for a message that is no copy of a projector.
+// parseRejection reads a copy of a rejected event. It returns false for a message that no projector has made.
 func parseRejection(m *stream.Message) (Rejection, bool) {
 	seq, err := strconv.ParseUint(m.Header.Get(events.HeaderSequence), 10, 64)
 	if err != nil {

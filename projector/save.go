@@ -84,13 +84,13 @@ func (s *saver) noteChange() {
 	}
 }
 
-// startIfDue hands over the commit that has failed, or the pending commit if saveEvery is over.
+// startIfDue hands over the commit that has failed once more, or the pending commit if saveEvery is over.
 func (s *saver) startIfDue(p *projection) {
 	if s.isSaving || time.Now().Before(s.notBefore) {
 		return
 	}
 
-	hasFailed := s.running != nil
+	hasFailed := s.running != nil // and no goroutine is saving it
 	isDue := !s.pending.since.IsZero() && time.Since(s.pending.since) >= s.cfg.pace.saveEvery
 	if hasFailed || isDue {
 		s.start(p)

@@ -103,8 +103,8 @@ func (u *upkeep) hasPurged(upTo uint64) bool {
 	return u.isActive
 }
 
-// run does some of the work that follows from the messages up to the sequence saved, and returns how many states
-// it has restored. The removals up to the sequence purgedUpTo need no purge.
+// run purges and, if mayRestore, restores what the messages up to the sequence saved require, for about upkeepWithin.
+// It returns how many states it has restored. Removals up to the sequence purgedUpTo need no purge.
 func (u *upkeep) run(ctx context.Context, saved, purgedUpTo uint64, mayRestore bool) (restored uint64) {
 	// Another server does the work. If this server takes it over later, findRemovals finds the removals in the store.
 	if !u.cfg.MayWrite() {
@@ -113,7 +113,7 @@ func (u *upkeep) run(ctx context.Context, saved, purgedUpTo uint64, mayRestore b
 		return 0
 	}
 	if !u.isActive {
-		u.findRemovals(purgedUpTo)
+		u.findRemovals(purgedUpTo) // sets isActive, unless the store cannot be read
 	}
 
 	if time.Now().Before(u.notBefore) {
@@ -170,8 +170,8 @@ func (u *upkeep) purgeBefore(ctx context.Context, subject events.Subject, seq ui
 	return u.stream.PurgeBefore(ctx, subject.String(), seq)
 }
 
-// restoreAll publishes displaced states again. Another program may do the same, so this server waits restoreEvery
-// before it publishes the same state once more.
+// restoreAll publishes displaced states again, if the displacing message has a sequence up to saved. Another program
+// may displace a state again and again, so this server restores the state once in restoreEvery at most.
 func (u *upkeep) restoreAll(ctx context.Context, saved uint64, deadline time.Time) (restored uint64) {
 	for subject, displacer := range u.displaced { // the sequence of a message
 		if time.Now().After(deadline) {

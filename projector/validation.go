@@ -63,8 +63,9 @@ func (d *decoder) validate(payload []byte, header nats.Header, known func(events
 	m := stream.Message{Subject: header.Get(events.HeaderSubject), Data: payload, Header: header}
 	_, hasSubject := header[events.HeaderSubject]
 
+	// Without a subject in the header, the payload must give one.
 	e, err := events.Decode(payload)
-	if err != nil && !hasSubject {
+	if !hasSubject && err != nil {
 		if events.IsBinaryMode(header) {
 			err = events.ErrBinaryMode
 		}

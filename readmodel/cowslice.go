@@ -9,7 +9,7 @@ const chunkLen = 512
 // change. The zero value is empty. One goroutine owns a cowSlice; any goroutine may read a view's copy.
 type cowSlice[T any] struct {
 	chunks     []*chunk[T]
-	generation uint64 // a view may share the chunks of older generations
+	generation uint64 // counts the copies for views, which may share the chunks of older generations
 }
 
 type chunk[T any] struct {

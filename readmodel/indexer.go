@@ -118,7 +118,7 @@ func (m *Model) makeBlocks() {
 		made := source.newTextBlock(place.block)
 		m.finishBlock(place, made, source)
 
-		// While a block has no index, searches read all its rows. So hurry on after the first index of a block.
+		// If this block had no index, the next may have none, and searches read all rows of such a block: do not pause.
 		replaced := source.texts.blocks[place.block]
 		if replaced.index == nil {
 			continue

@@ -56,8 +56,8 @@ type ListQuery struct {
 	Limit  int
 }
 
-// ByViews reports whether the result of q depends on view totals, and so its ListTag. If another field makes a
-// result depend on them, add the field to this condition (TestListTag).
+// ByViews reports whether the result of q depends on view totals; if so, ListTag depends on them, too. If another
+// field makes a result depend on view totals, add the field to this condition (TestListTag).
 func (q *ListQuery) ByViews() bool { return q.Sort == Popular || q.Sort == PopularAsc }
 
 // Page is a part of a list, with the numbers of matching entries. Its rows belong to one view.

@@ -50,7 +50,7 @@ type Loss struct {
 // The greatest state of a subject wins, whatever the order of the records (events.Compare); lost has
 // the records that did not win. Apply only reads records, so a store may read them at the same time.
 //
-// A record of sequence 0 was not read from the stream: Lacking returns its subject until a message with the
+// A record of sequence 0 was not read from the stream: Model.Lacking has its subject until a message with the
 // state comes. Apply ignores a checkpoint before the model's. Between BeginBulk and EndBulk, Apply publishes
 // nothing and returns the old view.
 func (m *Model) Apply(records []Record, checkpoint uint64) (v *View, lost []Loss) {
@@ -140,7 +140,7 @@ func (m *Model) Await(ctx context.Context, seq uint64) (*View, error) {
 	}
 }
 
-// Digest returns the digest of everything applied, also in bulk.
+// Digest returns the digest of everything applied, published or not.
 func (m *Model) Digest() Digest { return m.digest }
 
 // Known returns the revision of a subject's known state, or 0 if no state is known. Goroutines other than the

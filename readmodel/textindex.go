@@ -120,8 +120,8 @@ func (l *list) newTextBlock(n int) textBlock {
 	return textBlock{index: textblock.New(texts), rows: rows}
 }
 
-// replaceBlock replaces block n by made, which newTextBlock has made of source, an earlier copy of the list. A
-// fresh slot stays fresh if source has another row in it.
+// replaceBlock replaces block n by the block that newTextBlock has made of source, an earlier copy of the list. A
+// fresh slot stays fresh if its row has changed since that copy.
 func (l *list) replaceBlock(n int, made textBlock, source *list) {
 	for _, slot := range l.texts.blocks[n].fresh {
 		if l.rows.get(slot) != source.rows.get(slot) {

@@ -19,15 +19,15 @@ type Question struct {
 	Cores    []lookalike.Keys // names to find with look-alikes, as [lookalike.Core] returns them
 }
 
-// Answer has the entries for each element of a [Question]: of each list the newest verified and the newest unverified
-// ones, at most MaxGroup of each. A flood of unconfirmed reports therefore cannot hide a confirmed one.
+// Answer has the entries for each element of a [Question]. From a list come at most MaxGroup verified and MaxGroup
+// unverified entries, the newest ones. A flood of unconfirmed reports therefore cannot hide a confirmed one.
 type Answer struct {
 	IDs, Numbers, Literals, Cores [][]*Row
 	// MoreLiterals and MoreCores say that some literal name or core has more rows than were read.
 	MoreLiterals, MoreCores bool
 }
 
-// The most rows that are read for the literals of a question, and then again for its cores.
+// The most rows that are read for the literals of a question. The same bounds hold once more for its cores.
 const (
 	maxNamesakes    = 1000 // with one hash
 	maxAllNamesakes = 3000 // with all hashes
@@ -126,8 +126,8 @@ func (x *names) hashesOf(r *Row) (all []uint64) {
 	return all
 }
 
-// isDecoration reports whether r, in a name or its folded form, may make a core differ from the joined keys. No
-// space and no visible part of a word can.
+// isDecoration reports whether r, in a name or its folded form, may give the name more cores than its joined keys. A
+// space or a visible part of a word gives none.
 func isDecoration(r rune) bool {
 	return r != ' ' && (!lookalike.IsWordly(r) || lookalike.IsInvisible(r))
 }

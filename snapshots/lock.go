@@ -22,6 +22,7 @@ const lockName = "registry.lock"
 // matches ErrLocked; any other error names the remedy. The system releases the lock when the process ends.
 func LockDir(dir string) (*flock.Flock, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
+		// With ENOTDIR, err has the path of the file that is in the way, and lockError names that path.
 		if !errors.Is(err, syscall.ENOTDIR) {
 			err = fmt.Errorf("cannot be made: %w", errors.Unwrap(err))
 		}

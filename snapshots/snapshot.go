@@ -283,6 +283,7 @@ func (r *reader) readState(line []byte) error {
 	return r.visit(extension.Sequence, e)
 }
 
+// readLast reads the last line of a snapshot. It also gets a first line that comes too late, which is an error.
 func (r *reader) readLast(line []byte) error {
 	var last frame[ending]
 	if err := json.Unmarshal(line, &last); err != nil || last.Type != events.TypeSnapshotEnded {

@@ -57,7 +57,7 @@ type Commit struct {
 // ErrDamaged means that the content of a store's file is wrong: another store must replace it.
 var ErrDamaged = errors.New("the file is damaged")
 
-// Store is an open store. Any goroutine may call its methods; one at a time calls Save.
+// Store is an open store. Any goroutine may call its methods, but no two call Save at the same time.
 type Store struct {
 	db   *bolt.DB
 	meta atomic.Pointer[Meta] // as saved

@@ -35,7 +35,7 @@ type Config struct {
 	// ConfigFile.
 	Addr string
 
-	// ConfigFile is a nats.conf with the users: authorization or accounts, tls, and limits for
+	// ConfigFile is a nats.conf. It has the users, in authorization or accounts, and maybe tls and limits for
 	// clients. With accounts, the registry's streams are in the account REGISTRY. If empty, every
 	// client may do everything.
 	ConfigFile string

@@ -190,7 +190,7 @@ func (p *Publisher) lastStates(ctx context.Context, batch []Message) (map[string
 }
 
 // subjectsToLookUp returns the batch's subjects that the stream may have. If the stream was empty before the first
-// batch, these are the subjects that this Publisher has sent before, so that a first import needs no lookups. A
+// batch, only subjects that this Publisher has already sent are returned. So a first import looks up no new subject. A
 // message that somebody else publishes meanwhile is then missed. That is harmless: the revision decides which state
 // is the latest.
 func (p *Publisher) subjectsToLookUp(ctx context.Context, batch []Message) (map[string]struct{}, error) {

@@ -83,7 +83,7 @@ type Message struct {
 	Subject  string
 	Sequence uint64
 	Time     time.Time   // when the broker stored it
-	Header   nats.Header // nil also if it does not decode, as in a message from the client library
+	Header   nats.Header // nil also if the headers do not decode: the client library does the same
 	Data     []byte
 }
 
@@ -108,7 +108,8 @@ type request struct {
 	Last     string `json:"last_by_subj,omitempty"` // the subject of the last message
 }
 
-// Message returns the message at a sequence, or jetstream.ErrMsgNotFound, as the next three methods do.
+// Message returns the message at a sequence. If no message is found, Message and the next three methods return
+// jetstream.ErrMsgNotFound.
 func (s Stream) Message(ctx context.Context, sequence uint64) (Message, error) {
 	return s.getMessage(ctx, request{Sequence: sequence})
 }

@@ -17,8 +17,8 @@ const (
 	readyPath = "/readyz"
 )
 
-// guard protects next from web pages in an operator's browser. With DNS rebinding, the name of a page's own site leads to this
-// listener; the header Host reveals that. Origin or Sec-Fetch-Site reveals requests of pages of other sites.
+// guard protects next from web pages in an operator's browser. With DNS rebinding, the name of a hostile site leads to this
+// listener; the header Host then has that name. Origin or Sec-Fetch-Site reveals requests of pages of other sites.
 // [http.CrossOriginProtection] is not enough: it lets every GET through, and /export and /debug/pprof are GETs.
 func guard(name string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

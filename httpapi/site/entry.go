@@ -56,7 +56,7 @@ type grade struct {
 	NumberLabel string // of the report's number
 }
 
-// The gravity of an entry is the index of its grade. The gravest entry has the lowest.
+// The gravity of an entry is the index of its grade in grades: the graver the entry, the lower the index.
 const (
 	confirmed = iota
 	unconfirmed

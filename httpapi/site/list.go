@@ -87,8 +87,8 @@ type paging struct {
 	Unreachable  int    // how many results follow that no link reaches
 }
 
-// newPaging returns the paging of a page. Of total results, the page leaves out skip and shows the next shown ones; limit results
-// fit on a page. link returns the address of the page with another skip.
+// newPaging returns the paging of a page that shows the results from skip+1 to skip+shown of total. limit results fit on a
+// page. link returns the address of the page with another skip.
 func newPaging(skip, limit, shown, total, maxSkip int, link func(skip int) string) (p paging) {
 	next := skip + shown
 	areAllShown := skip == 0 && next >= total

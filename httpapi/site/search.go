@@ -151,8 +151,8 @@ func markWords(text string, matches []readmodel.Match, field readmodel.MatchFiel
 }
 
 // partBegin returns where to begin a part of limit code points, so that a quarter of the part comes before the match. Near
-// the end of the text, more comes before the match, so that the part stays full. The part begins with a whole word if a word
-// begins before the match.
+// the end of the text, more comes before the match, so that the part stays full. The part begins with its first whole word
+// before the match, if there is one.
 func partBegin(runes []rune, match, limit int) int {
 	begin := min(match-limit/4, len(runes)-limit)
 	if begin <= 0 {

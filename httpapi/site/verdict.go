@@ -118,7 +118,7 @@ func describeCaution(v *verdict.Verdict) (title, text string) {
 	return "Ostrożnie! Coś w tym tekście jest z " + from, "Niżej widać co. Tę samą nazwę może mieć ktoś inny: sprawdź samo ID osoby, z którą rozmawiasz."
 }
 
-// describeFinding says which list has one part of the text. The other parts do not matter.
+// describeFinding says which list one part of the text is on.
 func describeFinding(f *verdict.Finding) string {
 	gravest := gravestOf(f.Rows)
 	if gravest == ungraded {

@@ -249,8 +249,8 @@ func (a *avatars) fetch(ctx context.Context, key avatarKey) (cachedAvatar, error
 	return c, err
 }
 
-// fetchName returns the name of a user's picture. Concurrent requests for several sizes of the picture share one call. Its key in
-// running is the user alone, so it differs from the keys of findPicture, which have a size, too.
+// fetchName returns the name of a user's picture. Concurrent requests for several sizes of the picture share one call. The
+// key in running is the user alone, so it never equals a key of findPicture, which has a size, too.
 func (a *avatars) fetchName(ctx context.Context, user string) (cachedAvatar, error) {
 	found, err, _ := a.running.Do(user, func() (any, error) {
 		key := nameKey(user)

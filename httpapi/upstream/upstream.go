@@ -19,7 +19,7 @@ type Config struct {
 	Avatars AvatarConfig
 
 	// UserAgent is the User-Agent of calls. The chat platform wants it to be DiscordBot (<address>, <version>). If it is empty,
-	// calls name the program alone.
+	// calls send "registry".
 	UserAgent string
 
 	// Metrics is where New registers the metrics of calls. If it is nil, they are not registered.
@@ -73,8 +73,8 @@ type Avatar struct {
 	Failed bool
 }
 
-// Avatar returns the user's picture on the platform, or else one generated from the id. user is that id, [A-Za-z0-9_-]{1,64}, and
-// size is 16, 32, 64, 128, 256 or 512 pixels. Avatar takes up to 6 s.
+// Avatar returns the user's picture on the platform, or else one generated from the id. user is the id,
+// [A-Za-z0-9_-]{1,64}, and size is 16, 32, 64, 128, 256 or 512 pixels. Avatar takes up to 6 s.
 func (s *Services) Avatar(user string, size int) (Avatar, error) {
 	found := s.avatars.findPicture(user, size)
 	if found.result == avatarFound {

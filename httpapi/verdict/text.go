@@ -106,7 +106,7 @@ func readText(search, id string) text {
 		t.numbers = append(t.numbers, whole)
 	}
 
-	// Read all three texts: a digit of another script ends a number in whole, but is a part of the number in typed and meant.
+	// Read all three texts: typed and meant have digits of other scripts as 0 to 9, but in whole such a digit ends a number.
 	t.numbers = distinct(slices.Concat(t.numbers, numbersIn(whole), numbersIn(typed), numbersIn(meant)))
 
 	t.runs, t.blanks = runsIn(whole, meant)
@@ -192,7 +192,7 @@ func (t *text) isBeside(id, name string) bool {
 	}
 
 	for _, form := range t.formsOf(id) {
-		// The id comes first, and then the name.
+		// The id comes first, and then the name. cutSeparators returns every text that may be the name.
 		after, isFirst := strings.CutPrefix(t.whole, form)
 		if isFirst && slices.ContainsFunc(cutSeparators(after, strings.CutPrefix), isName) {
 			return true
@@ -353,11 +353,11 @@ func cutWords(text string, pattern *regexp.Regexp, cores map[string]lookalike.Ke
 	return s
 }
 
-// runs returns the runs of least words or more, the most words first. A run of more than maxWords words is the whole text,
-// its beginning, its end, or whole lines.
-func (s *sentence) runs(least int) iter.Seq[run] {
+// runs returns the runs of at least minWords words, the most words first. A run of more than maxWords words is the whole
+// text, its beginning, its end, or whole lines.
+func (s *sentence) runs(minWords int) iter.Seq[run] {
 	return func(yield func(run) bool) {
-		for n := len(s.words); n >= least; n-- {
+		for n := len(s.words); n >= minWords; n-- {
 			for first := range len(s.words) - n + 1 {
 				after := first + n // the word after the run
 				isInside := first > 0 && after < len(s.words)
@@ -417,6 +417,6 @@ func oneDigitOff(id string) (near []string) {
 		}
 	}
 
-	// A digit that is changed or swapped for the same digit makes the id itself.
+	// Drop the id itself, which results from changing a digit to the same digit, or swapping two equal ones.
 	return slices.DeleteFunc(near, func(other string) bool { return other == id })
 }

@@ -216,8 +216,8 @@ func (f *found) decide() Verdict {
 		return Verdict{Value: Caution, Reason: f.explainCaution(findings), Findings: findings, Alone: f.idToCheckAlone(findings)}
 	}
 
-	// Rules 6 and 7: nobody was found. The text stays unchecked if it is no id of at least minIssued digits. Check turns rule 6
-	// into rule 7 for an id one digit off a listed id.
+	// Rules 6 and 7: nobody was found. The text stays unchecked if it is no id of at least minIssued digits. Check replaces
+	// None by Unchecked for an id one digit off a listed id.
 	if len(f.text.id) < minIssued {
 		return Verdict{Value: Unchecked}
 	}
@@ -340,7 +340,8 @@ func (f *found) listFindings() (findings []Finding) {
 			known[r] = true
 		}
 
-		if isNobodysID || isListed(part) {
+		hasNewRows := len(part.Rows) > 0
+		if isNobodysID || hasNewRows {
 			findings = append(findings, part)
 		}
 	}

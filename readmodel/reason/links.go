@@ -46,7 +46,7 @@ func (addresses) Parse(parent ast.Node, block text.Reader, _ parser.Context) ast
 		return nil
 	}
 
-	// Move the scheme from the text before into the address.
+	// Move the scheme from the end of textBefore into the address.
 	start := segment.Start - len(scheme)
 	before.Segment.Stop = start
 	if before.Segment.IsEmpty() {

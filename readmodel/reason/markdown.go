@@ -47,7 +47,7 @@ func newMarkdown() goldmark.Markdown {
 // maxNesting bounds how deep lists and quotes nest.
 const maxNesting = 16
 
-// shallow is a parser of lists or quotes. It leaves lists and quotes inside maxNesting others as text.
+// shallow is a parser of lists or quotes. It takes a list or quote inside maxNesting others for text.
 type shallow struct{ parser.BlockParser }
 
 // Open implements parser.BlockParser.

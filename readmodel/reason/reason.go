@@ -75,7 +75,8 @@ func (r *Renderer) renderMarkdown(reason string) string {
 		return escapeText(reason)
 	}
 
-	// Marks may have come together now that the markup between them is gone, or have come from references.
+	// Plain has limited the marks on a letter. But references have become marks since then, and the markup that
+	// separated marks is gone, so limit them again.
 	return dropMarks(html.String())
 }
 

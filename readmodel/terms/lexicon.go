@@ -12,7 +12,7 @@ import (
 var lexiconFile []byte
 
 // lexicon has the lemmas of the forms of words: "sklep" for sklepu, sklepem and sklepach. Forms are looked up in the
-// file itself, so four million of them take its 2.5 MB and hardly any more memory. Any goroutine may use a lexicon.
+// file itself, so four million forms take the file's 2.5 MB and hardly any more. Any goroutine may use a lexicon.
 //
 // The file has a line that names its source, a line for each set of rules, an empty line, and a transducer of
 // package vellum, which maps forms to the numbers of their sets. A rule turns a form into a lemma: its first

@@ -27,7 +27,7 @@ var stopFile string
 type Stemmer struct {
 	table   map[string][]string // by form: its terms
 	marked  map[string][]string // by form stripped of its marks, such as "zolty": forms of the table, such as "żółty"
-	same    map[string]string   // by lemma of the lexicon: the lemma that stands for it
+	standIn map[string]string   // by lemma of the lexicon: the lemma that stands for it
 	lexicon *lexicon
 	stop    map[string]struct{} // folded, with and without marks
 }
@@ -35,15 +35,15 @@ type Stemmer struct {
 // New loads a Stemmer. That takes milliseconds and a megabyte, so reuse the Stemmer.
 func New() *Stemmer {
 	s := &Stemmer{
-		table: map[string][]string{}, marked: map[string][]string{}, same: map[string]string{},
+		table: map[string][]string{}, marked: map[string][]string{}, standIn: map[string]string{},
 		lexicon: openLexicon(lexiconFile), stop: map[string]struct{}{},
 	}
 
-	// First read the lines "= LEMMA OTHER…", since declareTerm uses s.same. LEMMA stands for the others.
+	// First read the lines "= LEMMA OTHER…", since declareTerm uses s.standIn. LEMMA stands for the others.
 	for words := range lines(wordsFile) {
 		if words[0] == "=" {
 			for _, lemma := range words[2:] {
-				s.same[lemma] = words[1]
+				s.standIn[lemma] = words[1]
 			}
 		}
 	}
@@ -100,7 +100,7 @@ var inflections = map[string]string{
 // declareTerm puts the forms of a term into the table, under the lemma that stands for the term, if there is one. The
 // name of an inflection stands for all its forms.
 func (s *Stemmer) declareTerm(term string, forms []string) {
-	add := func(form string) { s.table[form] = appendNew(s.table[form], cmp.Or(s.same[term], term)) }
+	add := func(form string) { s.table[form] = appendNew(s.table[form], cmp.Or(s.standIn[term], term)) }
 
 	add(term)
 	for _, form := range forms {
@@ -275,8 +275,9 @@ func (s *Stemmer) termsOf(folded string) (terms []string) {
 		}
 	}
 
-	// The writer may have left out or mistaken marks: take every word that differs in marks alone.
-	for _, word := range s.lexicon.appendSpellings(slices.Clone(s.marked[plain]), plain) {
+	// The writer may have left out or mistaken marks: take every word of table and lexicon that differs in marks alone.
+	spellings := s.lexicon.appendSpellings(slices.Clone(s.marked[plain]), plain)
+	for _, word := range spellings {
 		terms = s.appendKnown(terms, word)
 	}
 	terms = s.appendKnown(terms, plain)
@@ -295,7 +296,7 @@ func (s *Stemmer) appendKnown(terms []string, folded string) []string {
 		return terms
 	}
 	for _, lemma := range s.lexicon.lemmasOf(folded) {
-		terms = appendNew(terms, cmp.Or(s.same[lemma], lemma))
+		terms = appendNew(terms, cmp.Or(s.standIn[lemma], lemma))
 	}
 	return terms
 }

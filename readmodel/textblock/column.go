@@ -30,8 +30,8 @@ func (c *column) close() {
 	c.sieve = newSieve(c.text)
 }
 
-// find calls f with the number of each text that contains piece, in order. A line feed at an end of
-// piece stands for an end of the text.
+// find calls f with the number of each text that contains piece, in order. A piece that begins or ends
+// with a line feed is found only at the beginning or end of a text.
 func (c *column) find(piece string, f func(n int)) {
 	raw := []byte(piece)
 	if !c.sieve.mayHold(raw) {

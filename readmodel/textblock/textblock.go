@@ -71,8 +71,8 @@ func (b *Block) Names(needle string, found *bitset.BitSet) {
 // end of the key.
 func (b *Block) Keys(needle string, found *bitset.BitSet) { b.keys.findTexts(needle, found) }
 
-// All adds the rows that Names adds, and the rows whose reason contains the needle. For a needle of several words,
-// All calls contains with each row that may have it.
+// All adds the rows that Names adds, and the rows whose reason contains the needle. If the needle has several words,
+// All finds rows that may contain the needle, and asks the function contains about each.
 func (b *Block) All(needle string, contains func(row int) bool, found *bitset.BitSet) {
 	b.Names(needle, found)
 

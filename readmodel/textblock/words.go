@@ -16,8 +16,8 @@ type words struct {
 	ends   []uint32 // 0, and then for each word the end of its rows in rows
 }
 
-// findWords adds the rows of each word that contains piece. A line feed at an end of piece stands for an end
-// of the word.
+// findWords adds the rows of each word that contains piece. A line feed at either end of piece stands for the
+// same end of the word.
 func (w *words) findWords(piece string, found *bitset.BitSet) {
 	w.find(piece, func(n int) {
 		for _, row := range w.rows[w.ends[n]:w.ends[n+1]] {

@@ -94,7 +94,7 @@ func (c *comparison) compareCheck(ctx context.Context, e events.Entry) error {
 			found = true
 		}
 	}
-	if found != shown && e.List != events.Legit { // a trusted person may be left out for a namesake
+	if found != shown && e.List != events.Legit { // a check leaves out legit if another list has the id
 		return fmt.Errorf("check of %s: found %v, want %v", e.ChatID, found, shown)
 	}
 	return nil

@@ -61,7 +61,7 @@ func (l *Log) Write(lines []byte) (int, error) {
 	return len(lines), nil
 }
 
-// LostLines returns how many lines were dropped since nobody read the log, and how many by the limits.
+// LostLines returns how many lines were dropped because nobody read the log, and how many by the limits.
 func (l *Log) LostLines() (unread, limited uint64) {
 	return l.dropped.Load(), l.limits.suppressed.Load()
 }

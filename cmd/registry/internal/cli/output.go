@@ -32,7 +32,7 @@ func NewProgress(w io.Writer, title, unit string) *Progress {
 // Add advances the progress by n steps.
 func (p *Progress) Add(n int) { p.Set(p.done+int64(n), p.total) }
 
-// Set notes that done of total steps have been made. A total of 0 is unknown.
+// Set notes the number of steps made, and the total number of steps, which is 0 if unknown.
 func (p *Progress) Set(done, total int64) {
 	p.done = done
 	p.total = total

@@ -31,7 +31,7 @@ const (
 	leaveWithin = 300 * time.Millisecond
 	// drainWithin bounds the wait for running requests after the first signal.
 	drainWithin = 10 * time.Second
-	// readWithin and profileWithin bound a request of the operators' listener, and its response. A CPU
+	// readWithin bounds a request of the operators' listener. profileWithin bounds its response: a CPU
 	// profile takes half a minute by default.
 	readWithin    = 5 * time.Second
 	profileWithin = 2 * time.Minute

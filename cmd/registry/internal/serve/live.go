@@ -23,7 +23,7 @@ type live struct {
 	brokerURL     atomic.Pointer[string]        // of the embedded broker; nil or empty without a listener
 	brokerProblem atomic.Pointer[string]        // of the embedded broker; nil if none
 	unreachable   atomic.Pointer[string]        // why the external broker cannot be used; nil while connected
-	stream        atomic.Pointer[stream.Stream] // nil until there is a connection, which may be down
+	stream        atomic.Pointer[stream.Stream] // nil until project sets it; its connection may be down
 	starting      atomic.Pointer[string]        // the current step of the start, if startReason cannot find it out; else nil
 	stopping      atomic.Bool
 }
@@ -34,7 +34,7 @@ func newLive() *live {
 	return l
 }
 
-// showGeneration replaces the current generation, and ends the waits for the replaced one. There is one
+// showGeneration replaces the current generation. Clients in Await go on waiting for the new one. There is one
 // pointer to all parts, so that the model, store, projector and index that a client sees belong together.
 func (l *live) showGeneration(g *generation) { l.generation.Swap(g).replace() }
 
@@ -90,8 +90,8 @@ func (l *live) startReason() string {
 	return step
 }
 
-// explainError returns the projector's last error. While the broker cannot be reached, it returns the reason for
-// that instead, but not if the projector is frozen: then the error is about the stream itself.
+// explainError returns the projector's last error. While the broker cannot be reached, the reason for that takes the
+// error's place. A frozen projector's error stays, since that error is about the stream itself.
 func (l *live) explainError(p projector.Progress) string {
 	reason := l.unreachable.Load()
 	if reason == nil || p.LastError == "" || p.Frozen != "" {

@@ -12,8 +12,8 @@ import (
 	"example.org/registry/snapshots"
 )
 
-// rebuild implements POST /rebuild. It returns once the new model is served. After an error, which may be an
-// admin.Refused or an admin.Unavailable, or at the end of ctx, the old model stays.
+// rebuild implements POST /rebuild. It returns once the new model is served. After an error or at the end of
+// ctx, the old model stays. The error may be an admin.Refused or an admin.Unavailable.
 func (s *server) rebuild(ctx context.Context) (admin.Rebuilt, error) {
 	if !s.rebuilding.TryLock() {
 		return admin.Rebuilt{}, admin.Refused("another rebuild is under way; wait for its end")
