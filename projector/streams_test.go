@@ -459,11 +459,9 @@ func TestReplaceWaits(t *testing.T) {
 	w := serving(t)
 	store, model := w.openStore(w.storePath() + ".rebuilding")
 	fresh := w.run(w.server.NewBeside(model, store, nil), store)
-	defer w.stop(fresh, true)
 	w.settle(fresh)
-	fresh.projection.mu.Lock()
+	w.stop(fresh, false)             // Run owns the projection until it has returned
 	fresh.projection.meta.Sequence-- // as one that has one message to read
-	fresh.projection.mu.Unlock()
 	done, err := trySwap(w.server.Projector, fresh.Projector, func() error { t.Error("swapped"); return nil })
 	require.NoError(t, err)
 	require.False(t, done)
