@@ -84,8 +84,8 @@ func (c *consumer) take(first jetstream.Msg) (batch []stream.Message, err error)
 			return batch, fmt.Errorf("a delivery cannot be read: %w", err)
 		}
 
-		// The broker numbers the deliveries without gaps. The client library drops a message if it takes the message's
-		// headers for the broker's own.
+		// The broker numbers the deliveries without gaps, so a gap shows a lost one: the client library silently drops
+		// a message whose headers it mistakes for a control message of the broker.
 		c.taken++
 		if meta.Sequence.Consumer != c.taken {
 			return batch, errors.New("a delivery is missing")

@@ -131,7 +131,8 @@ func (p *Projector) reachEnds(ctx context.Context) error {
 		p.log.Info("the stream has been read from its beginning", "checkpoint", checkpoint, "unpublished", len(lacking))
 	}
 
-	// At the first end, the model may still lack states (see phase): ask for the stream's end once more.
+	// At the first end, the model may lack a state that was displaced before it was read (see phase). The message that
+	// displaced it comes before the stream's present end, so that end is the next target.
 	if p.phase == toFirstEnd && checkpoint >= p.target.sequence {
 		askedAt := time.Now()
 		info, err := p.source.Info(ctx)
@@ -142,7 +143,7 @@ func (p *Projector) reachEnds(ctx context.Context) error {
 		p.target = end{info.State.LastSeq, askedAt}
 	}
 
-	// At the second end, the model is complete. Without newer messages, the first end is also the second.
+	// At the second end, the model is complete. If no message has come since the first end, this is the same call.
 	isAtEnd := checkpoint >= p.target.sequence
 	if p.phase == toSecondEnd && isAtEnd && !p.projection.isRereading {
 		p.projection.endBulk()
@@ -156,7 +157,7 @@ func (p *Projector) reachEnds(ctx context.Context) error {
 		p.phase = caughtUp
 	}
 
-	// A model that has reached the end was complete when the end was asked for. pollStream sets the next target.
+	// The model has everything that the stream had when its end was asked for. pollStream sets the next target.
 	if p.phase == caughtUp && isAtEnd {
 		if p.target.askedAt.After(p.tracker.observed.AsOf) {
 			p.tracker.observed.AsOf = p.target.askedAt

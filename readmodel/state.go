@@ -247,7 +247,7 @@ func (s *state) setTotal(r *Record) {
 	if old.revision > 0 {
 		l.viewsDigest.sub(viewsDigest(k, old.views))
 	}
-	l.viewsDigest.Add(r.digest)
+	l.viewsDigest.Add(r.digest) // viewsDigest(k, r.views), as Render has made it
 
 	if e.row != nil && e.row.isShown() {
 		l.orders[byViews].Delete(itemOf(byViews.sortKey(e.row, old.views), e.row))

@@ -19,7 +19,7 @@
 //
 //	main.go          main, run, exit statuses
 //	serve.go …       one file for each command, with its flags
-//	source.go        the states that export, snapshot, recover and verify read
+//	source.go        opens the file or snapshot that the commands read
 //	output.go        files that are replaced in one step
 //	internal/serve   the server: wiring, generations, rebuild, snapshots, metrics
 //	internal/cli     what the commands share: flags, connections, advice, output

@@ -1,7 +1,7 @@
-// Package upstream calls servers of others: the status components, and the chat platform for pictures of users. These servers
-// are slow, wrong or hostile at times. So every call has a deadline and a bound on its bytes, follows no redirect, and is shared
-// by all requests that want the answer. A path may contain a person's id, so logs and metrics have no path of a call, and no word
-// of an answer.
+// Package upstream calls servers of others: it probes the services that /api/status shows, and asks the chat platform for
+// pictures of users. These servers are slow, wrong or hostile at times. So every call has a deadline and a bound on its bytes,
+// follows no redirect, and is shared by all requests that want the answer. A path may contain a person's id, so logs and metrics
+// have no path of a call, and no word of an answer.
 //
 // Start with Services.Avatar.
 //

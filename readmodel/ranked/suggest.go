@@ -51,7 +51,7 @@ func (s *search) suggestWords() (suggestions []string, err error) {
 // such words, and the view has the current texts of these entries.
 func (s *search) appendNear(suggestions []string, word *terms.Token) ([]string, error) {
 	fuzzy := bleve.NewFuzzyQuery(word.Plain)
-	fuzzy.SetField("Words")
+	fuzzy.SetField("Words") // only verified entries have this field
 	found, err := s.index.SearchInContext(s.ctx, bleve.NewSearchRequestOptions(fuzzy, maxRead, 0, false))
 	if err != nil {
 		return nil, err
