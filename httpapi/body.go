@@ -58,7 +58,11 @@ func sizeOfRanked(p *readmodel.RankedPage) (n int) {
 	return n
 }
 
-func sizeOfFeed(p *readmodel.FeedPage) (n int) {
+// sizeOfChange estimates the bytes of a change besides its entry.
+const sizeOfChange = 128
+
+func sizeOfFeed(p *readmodel.FeedPage) int {
+	n := len(p.Changes) * sizeOfChange
 	for _, c := range p.Changes {
 		if c.Row != nil {
 			n += len(c.Row.JSON())

@@ -102,8 +102,8 @@ func serveChanges(x *exchange) error {
 		return err
 	}
 
-	page := view.Feed().Page(q.since, q.limit, readmodel.MaxFeedPage)
-	body, err := x.makeBody(sizeOfFeed(&page) + len(page.Changes)*sizeOfChange)
+	page := view.Feed().Page(q.since, q.limit, readmodel.MaxFeedPageBytes)
+	body, err := x.makeBody(sizeOfFeed(&page))
 	if err != nil {
 		return err
 	}
@@ -111,9 +111,6 @@ func serveChanges(x *exchange) error {
 	x.api.metrics.feedPages.Inc()
 	return x.send(appendFeed(body, &page))
 }
-
-// sizeOfChange estimates the bytes of a change besides its entry.
-const sizeOfChange = 128
 
 // loadFeed loads a view of q.epoch at the sequence q.since or after it.
 func loadFeed(x *exchange, q feedQuery) (*readmodel.View, error) {

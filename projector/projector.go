@@ -156,9 +156,11 @@ func (p *Projector) readDeliveries(ctx context.Context, consumer *consumer) erro
 	save := time.NewTicker(p.cfg.pace.saveEvery)
 	defer save.Stop()
 	for {
+		// End the rereading or the catch-up if the checkpoint has come to its end.
 		if err := p.reachEnds(ctx); err != nil {
 			return err
 		}
+
 		p.saver.startIfDue(&p.projection)
 		p.publishProgress()
 

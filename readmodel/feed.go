@@ -46,8 +46,8 @@ type FeedPage struct {
 
 // The sizes of a page, in bytes.
 const (
-	// MaxFeedPage bounds a page as JSON or as events, unless a single change exceeds it.
-	MaxFeedPage = 1 << 20
+	// MaxFeedPageBytes bounds a page as JSON or as events, unless a single change exceeds it.
+	MaxFeedPageBytes = 1 << 20
 	// feedRoom bounds the bytes of a change without its entry, and of a page without its changes and epoch.
 	feedRoom = 256
 )

@@ -107,14 +107,14 @@ func TestFeedFolds(t *testing.T) {
 				if v.Sequence() < client.at {
 					continue // it waits, and answers 503
 				}
-				client.fold(t, v, rapid.IntRange(1, 4).Draw(t, "limit"), rapid.SampledFrom([]int{0, 900, MaxFeedPage}).Draw(t, "size"))
+				client.fold(t, v, rapid.IntRange(1, 4).Draw(t, "limit"), rapid.SampledFrom([]int{0, 900, MaxFeedPageBytes}).Draw(t, "size"))
 				if client.reachedIt && client.at >= client.seen {
 					client.same(t, v)
 				}
 			}
 		}
 		for v := p.model.View(); !client.reachedIt || client.at < v.Sequence(); {
-			client.fold(t, v, 1000, MaxFeedPage)
+			client.fold(t, v, 1000, MaxFeedPageBytes)
 		}
 		client.same(t, p.model.View())
 	})
@@ -151,8 +151,8 @@ func TestFeedTag(t *testing.T) {
 			v := p.model.View()
 			p.rebuild()
 			again := p.model.View()
-			text := feedJSON(v.Feed().Page(0, 1000, MaxFeedPage))
-			if other := feedJSON(again.Feed().Page(0, 1000, MaxFeedPage)); text != other || v.Feed().Tag() != again.Feed().Tag() {
+			text := feedJSON(v.Feed().Page(0, 1000, MaxFeedPageBytes))
+			if other := feedJSON(again.Feed().Page(0, 1000, MaxFeedPageBytes)); text != other || v.Feed().Tag() != again.Feed().Tag() {
 				t.Fatalf("after a rebuild %s is\n%s\nnot\n%s", again.Feed().Tag(), other, text)
 			}
 			if v.Feed().LastChange() != again.Feed().LastChange() || v.Feed().LastChange() > v.Sequence() {

@@ -144,12 +144,14 @@ func (m *Model) beginBlock() (place blockPlace, source *list) {
 		return place, nil
 	}
 
+	// The new block will have no row that is gone by now. If forgetTexts marks the block meanwhile, the mark stays.
 	m.lists[place.list].texts.blocks[place.block].hasGone = false
 	return place, m.View().lists[place.list]
 }
 
-// finishBlock replaces a block in the owner's list, and in a copy of the newest view. made is the new block, made of
-// source. finishBlock publishes the copy, but wakes no goroutine in Await, since the sequence is the same.
+// finishBlock puts the block made into the model's own list, and into a copy of the newest view. made was made of
+// source, an earlier view's list, and some rows may have changed since. finishBlock publishes the copy, but wakes no
+// goroutine in Await, since the sequence is the same.
 func (m *Model) finishBlock(place blockPlace, made textBlock, source *list) {
 	m.writing.Lock()
 	defer m.writing.Unlock()

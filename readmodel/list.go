@@ -133,7 +133,8 @@ func (l *list) countRows(found *bitset.BitSet) *filterCounts {
 }
 
 // page returns the page of q among the rows in found, or among all rows if found is nil. Of these rows, total pass
-// q's filters. If many rows pass, page walks the order until the page is full; else it sorts the few that pass.
+// q's filters. If found is nil or
+// many rows pass, page walks the order until the page is full; else it sorts the few that pass.
 func (l *list) page(found *bitset.BitSet, total int, q *ListQuery) []*Row {
 	size := min(q.Limit, total-q.Skip)
 	if size <= 0 {

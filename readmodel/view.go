@@ -82,7 +82,7 @@ func (v *View) Feed() Feed { return Feed{v} }
 // Ranges returns the shown chat ids in their ranges.
 func (v *View) Ranges() *Ranges { return &v.chats }
 
-// AnswerVersion is the version of the code that makes responses of the content: how entries are rendered, the JSON
+// AnswerVersion is the version of the code that turns content into responses: how entries are rendered, the JSON
 // around them, which entries are found, and in which order. Every tag includes the version, so no client keeps a
 // response of an older program. TestAnswerVersion of httpapi fails if the version has to be raised.
 const AnswerVersion = 4

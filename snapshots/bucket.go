@@ -241,9 +241,9 @@ func (b *Bucket) Open(ctx context.Context, name string) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(packed)), nil
 }
 
-// Prune keeps as many of the newest snapshots of the registry id as keep says, and at least one. It removes
-// the registry's older snapshots and the chunks that a killed Put has left, and returns the names of the removed
-// snapshots.
+// Prune keeps the newest snapshots of the registry with the identity id. Their number is keep, but at least 1. Prune
+// removes the registry's older snapshots and the chunks that a killed Put has left, and returns the names of the
+// removed snapshots.
 func (b *Bucket) Prune(ctx context.Context, id stream.Identity, keep int) (removed []string, err error) {
 	all, err := b.List(ctx)
 	if err != nil {

@@ -120,7 +120,7 @@ func newCheckView(c *CheckPage) checkView {
 	isNobodys := v.Value == verdict.Unchecked
 	if !hasID || mayBeMistyped || v.Value == verdict.TrustedName {
 		view.AskID = &askID{}
-		// Drop a text that is nobody's name: checked together with such a text, the id would get no clear answer.
+		// Keep somebody's name, so that it is checked together with the id. Any other text would blur the id's answer.
 		if !isNobodys {
 			view.AskID.Keep = c.Asked
 		}

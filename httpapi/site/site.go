@@ -35,7 +35,7 @@ func Favicon() []byte { return favicon }
 // Config configures a Site: what pages say about their service.
 type Config struct {
 	BaseURL    string     // the public address of the service, without a trailing slash; if empty, pages use paths
-	Build      string     // identifies the program, since another program may make other pages
+	Build      string     // identifies the program; a part of every page's tag, so that clients fetch pages again from another program
 	AppealsURL string     // where an accused person appeals, an address that ParseAppeals accepts; if empty, pages name none
 	ReportURL  string     // where people report a fraud, an address that CheckReports accepts; if empty, pages name none
 	Proofs     bool       // /proofs/{id} exists

@@ -295,7 +295,7 @@ var wordings = []struct {
 }
 
 // runsIn cuts each reading into words in the three ways of wordings. It returns the runs of these words, the longest first,
-// and the invisible words. Of several runs with the same core, it returns only the first.
+// and the invisible words. Of several runs with equal keys (run.core), it returns only the first.
 func runsIn(readings ...string) (runs []run, blanks []string) {
 	cores := map[string]lookalike.Keys{} // by word, since the readings and wordings have many words in common
 

@@ -70,7 +70,7 @@ type Verdict struct {
 	Value    Value
 	Reason   Reason
 	Rows     []*readmodel.Row // the entries that decided rules 1 to 4
-	Findings []Finding        // each entry once: ids first, then the longest words
+	Findings []Finding        // ids first, then the longest words; no entry is in two of them
 	Alone    string           // of a Caution: an id that stands beside other text, to be checked alone; or ""
 }
 
@@ -243,7 +243,8 @@ func (f *found) accusedByID() []*readmodel.Row {
 		rows = append(rows, page.Rows...)
 	}
 
-	// The whole text decides as a chat id of any form or a report's number only if no trusted person can have it as a name.
+	// The whole text may also be a chat id of another form, or a report's number. It accuses nobody if it may be a trusted
+	// person's name. With moreNamed, such a person may be among the entries that were not read.
 	whole := f.text.whole
 	mayBeTrustedName := slices.ContainsFunc(f.named, isTrusted) || f.moreNamed
 	if !mayBeTrustedName {

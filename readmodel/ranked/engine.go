@@ -144,7 +144,8 @@ func (e *Engine) updateIndex(ctx context.Context, v *readmodel.View, x *index) (
 		e.logger().Info("the index of ranked search is complete", "sequence", x.since.Load(), "took", time.Since(began).Round(time.Millisecond).String())
 	}
 
-	if x.deleted && time.Since(x.made) >= cmp.Or(e.EraseAfter, defaultEraseAfter) {
+	// bleve keeps the words of deleted documents, so make the index anew when it is old enough.
+	if x.hasDeleted && time.Since(x.made) >= cmp.Or(e.EraseAfter, defaultEraseAfter) {
 		return e.replaceIndex(ctx, v, x)
 	}
 	return x, nil

@@ -128,7 +128,7 @@ type index struct {
 	epoch string        // of the feed
 	since atomic.Uint64 // the sequence up to which the feed is indexed
 
-	deleted bool // the index may hold words that no entry has any more
+	hasDeleted bool // the index may hold words that no entry has any more
 }
 
 // state is stored in the index with every batch.
@@ -196,7 +196,7 @@ func openIndex(dir string) (*index, error) {
 	}
 
 	// The index does not store whether something was deleted, so assume it.
-	x := &index{Index: opened, dir: path, made: time.Unix(0, nanoseconds), epoch: stored.Epoch, deleted: true}
+	x := &index{Index: opened, dir: path, made: time.Unix(0, nanoseconds), epoch: stored.Epoch, hasDeleted: true}
 	x.since.Store(stored.Since)
 	return x, nil
 }
@@ -262,7 +262,7 @@ func (x *index) indexPage(analyzer *terms.Analyzer, page *readmodel.FeedPage) er
 	// If the index has grown by fewer documents than were added, the batch has replaced or deleted documents. bleve
 	// retains their words.
 	after, err := x.DocCount()
-	x.deleted = x.deleted || after < before+added
+	x.hasDeleted = x.hasDeleted || after < before+added
 	return err
 }
 
