@@ -85,7 +85,7 @@ func (v *View) Ranges() *Ranges { return &v.chats }
 // AnswerVersion is the version of the code that turns content into responses: how entries are rendered, the JSON
 // around them, which entries are found, and in which order. Every tag includes the version, so no client keeps a
 // response of an older program. TestAnswerVersion of httpapi fails if the version has to be raised.
-const AnswerVersion = 4
+const AnswerVersion = 5
 
 // contentTag returns the tag of one kind of response. The response depends on the content with these digests.
 func contentTag(kind string, digests ...Digest) string {

@@ -28,9 +28,12 @@ const (
 	maxGrowth = 4        // bytes of HTML for each byte of the reason
 	extraHTML = 16 << 10 // bytes of HTML that any reason may have in addition
 
-	// maxMarkers is how many markers of emphasis and links a reason may have. For each marker, goldmark may
-	// read everything before the marker.
-	maxMarkers = 3000
+	// maxMarkers is how many lines, brackets, and runs of characters of emphasis a reason may have. goldmark may
+	// read everything before each of these runs, and looks at each list and quote that is open for each line.
+	maxMarkers = 2000
+
+	// maxLookAhead is how many lines goldmark may read to find the ends of links and code.
+	maxLookAhead = 200_000
 )
 
 // Renderer renders reasons. One goroutine at a time may use it.
@@ -64,7 +67,7 @@ func isParagraph(reason string) bool {
 // renderMarkdown returns the HTML of a reason that has been made plain.
 func (r *Renderer) renderMarkdown(reason string) string {
 	reason = lineEndings.Replace(reason)
-	if countMarkers(reason) > maxMarkers {
+	if isCostly(reason) {
 		return escapeText(reason)
 	}
 
@@ -82,12 +85,25 @@ func (r *Renderer) renderMarkdown(reason string) string {
 
 func escapeText(reason string) string { return "<p>" + stdhtml.EscapeString(reason) + "</p>\n" }
 
-// countMarkers returns the number of square brackets, and of runs of one of the characters of emphasis.
-func countMarkers(reason string) int {
-	n := strings.Count(reason, "[") + strings.Count(reason, "]")
+// isCostly reports whether goldmark may take too long for a reason.
+func isCostly(reason string) bool {
+	lines := strings.Count(reason, "\n")
+	brackets := strings.Count(reason, "[") + strings.Count(reason, "]")
+	if lines+brackets+countRuns(reason, "*_~") > maxMarkers {
+		return true
+	}
+
+	// Where a link or code has no end, goldmark reads everything after its start. 32 bytes take as long as a line.
+	starts := strings.Count(reason, "](") + countRuns(reason, "`")
+	return starts*(lines+len(reason)/32) > maxLookAhead
+}
+
+// countRuns returns the number of runs of one of the characters.
+func countRuns(reason, characters string) int {
+	n := 0
 	last := rune(0)
 	for _, c := range reason {
-		if c != last && strings.ContainsRune("*_~", c) {
+		if c != last && strings.ContainsRune(characters, c) {
 			n++
 		}
 		last = c
