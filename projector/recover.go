@@ -48,22 +48,28 @@ func (r *Recovery) Add(from io.Reader) error {
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	if h.Demo {
+		return errors.New("the demonstration is not recovered: serve --demo makes it anew in an empty directory")
+	}
+
 	r.sources = append(r.sources, h.Identity)
-	return err
+	return nil
 }
 
 // Plan compares the known states with the stream, and changes nothing: sum.Sent counts the states that Run would
 // publish. Plan fails if Run would refuse. info is nil if there is no stream.
 func (r *Recovery) Plan(ctx context.Context) (info *jetstream.StreamInfo, sum publish.Summary, err error) {
-	info, err = r.findTarget(ctx)
+	info, exists, err := r.findStream(ctx)
 	if err != nil {
 		return nil, sum, err
 	}
 
-	if info == nil {
+	if !exists {
 		return nil, publish.Summary{Sent: len(r.states)}, nil
 	}
-
 	sum, err = r.publishStates(ctx, true) // a dry run
 	return info, sum, err
 }
@@ -72,15 +78,15 @@ func (r *Recovery) Plan(ctx context.Context) (info *jetstream.StreamInfo, sum pu
 // stream's old epoch and the sources' epochs. The new epoch makes every server read the stream again, while the
 // server shows its model. Run may be repeated.
 func (r *Recovery) Run(ctx context.Context) (publish.Summary, error) {
-	info, err := r.findTarget(ctx)
+	info, exists, err := r.findStream(ctx)
 	if err != nil {
 		return publish.Summary{}, err
 	}
 
-	if info == nil {
-		err = r.createTarget(ctx)
-	} else {
+	if exists {
 		err = r.renewEpoch(ctx, info)
+	} else {
+		err = r.createStream(ctx)
 	}
 	if err != nil {
 		return publish.Summary{}, err
@@ -88,35 +94,35 @@ func (r *Recovery) Run(ctx context.Context) (publish.Summary, error) {
 	return r.publishStates(ctx, false) // no dry run
 }
 
-// findTarget returns the stream's state, or why nothing may be published into the stream. It returns nil, nil if the
-// stream is missing and may be created.
-func (r *Recovery) findTarget(ctx context.Context) (*jetstream.StreamInfo, error) {
-	if slices.ContainsFunc(r.sources, func(id stream.Identity) bool { return id.Demo }) {
-		return nil, errors.New("the demonstration is not recovered: serve --demo makes it anew in an empty directory")
+// findStream returns the stream's state. exists is false if the stream is missing and may be created. If nothing may be
+// published into the stream, the error says why.
+func (r *Recovery) findStream(ctx context.Context) (info *jetstream.StreamInfo, exists bool, err error) {
+	info, err = stream.Stream{JS: r.JetStream, Name: r.Stream}.Info(ctx)
+	if err == nil {
+		return info, true, r.checkStream(info)
 	}
+	if !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, false, err
+	}
+	if !r.Create {
+		return nil, false, fmt.Errorf("the broker has no stream %s; create it with --create-stream, or correct --stream", r.Stream)
+	}
+	return nil, false, nil
+}
 
-	info, err := stream.Stream{JS: r.JetStream, Name: r.Stream}.Info(ctx)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		if r.Create {
-			return nil, nil
-		}
-		return nil, fmt.Errorf("the broker has no stream %s; create it with --create-stream, or correct --stream", r.Stream)
-	}
-	if err != nil {
-		return nil, err
-	}
-
+// checkStream returns why nothing may be published into the stream, or nil.
+func (r *Recovery) checkStream(info *jetstream.StreamInfo) error {
 	found := stream.IdentityOf(info)
 	if found.Demo {
-		return nil, fmt.Errorf("the stream %s is the demonstration's; name another with --stream or --nats-url", r.Stream)
+		return fmt.Errorf("the stream %s is the demonstration's; name another with --stream or --nats-url", r.Stream)
 	}
 	if err := refuseStream(info.Config); err != nil {
-		return nil, err
+		return err
 	}
 
 	isRelated := slices.ContainsFunc(r.sources, found.Related)
 	if info.State.LastSeq == 0 || isRelated || r.Into == found.Epoch {
-		return info, nil
+		return nil
 	}
 
 	// Refuse. The error has each epoch once, since two sources may be of the same one.
@@ -126,18 +132,18 @@ func (r *Recovery) findTarget(ctx context.Context) (*jetstream.StreamInfo, error
 			epochs = append(epochs, source.Epoch)
 		}
 	}
-	return nil, fmt.Errorf("the stream %s is another registry's: it has the epoch %s, %d messages and %d subjects, and the %d states to publish are of %s; "+
+	return fmt.Errorf("the stream %s is another registry's: it has the epoch %s, %d messages and %d subjects, and the %d states to publish are of %s; "+
 		"correct --nats-url or --stream, or join both with --into %s", r.Stream, found.Epoch, info.State.Msgs, info.State.NumSubjects,
 		len(r.states), strings.Join(epochs, ", "), found.Epoch)
 }
 
-func (r *Recovery) createTarget(ctx context.Context) error {
+// createStream creates the stream with a new epoch, which follows the sources' epochs.
+func (r *Recovery) createStream(ctx context.Context) error {
 	epoch := events.NewEpoch()
 	id := stream.Identity{Epoch: epoch, Follows: stream.Follow(epoch, r.sources...)}
-	_, err := r.JetStream.CreateStream(ctx, stream.Config(r.Stream, max(1, r.Replicas), r.History, id))
+	err := stream.Stream{JS: r.JetStream, Name: r.Stream}.Create(ctx, stream.Config(r.Stream, r.Replicas, r.History, id))
 	if err != nil {
-		return fmt.Errorf("create stream %s: %w", r.Stream,
-			natserr.Explain(r.JetStream.Conn(), err, jetstream.DefaultAPIPrefix+"STREAM.CREATE."+r.Stream))
+		return fmt.Errorf("create stream %s: %w", r.Stream, err)
 	}
 	return nil
 }

@@ -74,17 +74,7 @@ func (c *copier) copyAll(ctx context.Context, epoch string, rejected []rejection
 
 // ensureStream creates the stream of rejected events if it is missing.
 func (c *copier) ensureStream(ctx context.Context) error {
-	_, err := c.stream.Info(ctx)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		creating, cancel := context.WithTimeout(ctx, stream.RequestTimeout)
-		defer cancel()
-		_, err = c.stream.JS.CreateStream(creating, stream.RejectedConfig(c.replicas))
-		err = natserr.Explain(c.stream.JS.Conn(), err, jetstream.DefaultAPIPrefix+"STREAM.CREATE.")
-	}
-	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-		return nil // another server created it first
-	}
-	if err != nil {
+	if _, err := c.stream.Ensure(ctx, stream.RejectedConfig(c.replicas)); err != nil {
 		return fmt.Errorf("stream %s: %w", c.stream.Name, err)
 	}
 	return nil

@@ -9,7 +9,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
-	"example.org/registry/events/natserr"
 	"example.org/registry/events/stream"
 	"example.org/registry/snapshots"
 )
@@ -140,17 +139,12 @@ func refuseStream(c jetstream.StreamConfig) error {
 }
 
 func (s *source) create(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, stream.RequestTimeout)
-	defer cancel()
 	cfg := stream.Config(s.Name, s.cfg.Replicas, s.cfg.History, stream.Identity{Demo: s.cfg.Demo})
-	_, err := s.JS.CreateStream(ctx, cfg)
-	if err == nil {
-		s.cfg.Logger.Info("stream created", "epoch", cfg.Metadata[events.MetadataEpoch], "replicas", cfg.Replicas, "history", s.cfg.History)
-		return nil
+	if err := s.Create(ctx, cfg); err != nil {
+		return s.explainCreate(fmt.Errorf("create stream %s: %w", s.Name, err))
 	}
-
-	err = fmt.Errorf("create stream %s: %w", s.Name, natserr.Explain(s.JS.Conn(), err, jetstream.DefaultAPIPrefix+"STREAM.CREATE."+s.Name))
-	return s.explainCreate(err)
+	s.cfg.Logger.Info("stream created", "epoch", cfg.Metadata[events.MetadataEpoch], "replicas", cfg.Replicas, "history", s.cfg.History)
+	return nil
 }
 
 // The broker's error codes.

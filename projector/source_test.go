@@ -76,10 +76,8 @@ func TestDemoMark(t *testing.T) {
 	w.send(entry(events.Scammers, "a", 1000, true))
 	w.settle(w.server)
 	require.True(t, w.server.Progress().Demo)
-	demo := Recovery{JetStream: w.js, Stream: events.DefaultStream, Create: true}
-	require.NoError(t, demo.Add(w.export(w.server)))
-	_, err := demo.Run(t.Context())
-	require.ErrorContains(t, err, "demonstration")
+	var recovery Recovery
+	require.ErrorContains(t, recovery.Add(w.export(w.server)), "demonstration")
 
 	w = newBroker(t, 2)
 	w.makeStream(func(*jetstream.StreamConfig) {})

@@ -506,8 +506,8 @@ func (w *world) stepSnapshot() {
 		return
 	}
 	w.requireTruth(w.server, "before a snapshot")
-	bucket := snapshots.NewBucket(w.js, 1)
-	require.NoError(w, bucket.Create(w.Context()))
+	bucket := snapshots.NewBucket(w.js)
+	require.NoError(w, bucket.Ensure(w.Context(), 1))
 	made, err := bucket.Put(w.Context(), w.server.store.Store)
 	require.NoError(w, err)
 	require.Equal(w, w.digest(), made.Header.Digest, "digest of the snapshot")
@@ -525,7 +525,7 @@ func (w *world) stepNewDisk() {
 	if len(w.truth) > 0 {
 		info, err := w.stream().Info(w.Context())
 		require.NoError(w, err)
-		bucket := snapshots.NewBucket(w.js, 1)
+		bucket := snapshots.NewBucket(w.js)
 		all, err := bucket.List(w.Context())
 		require.NoError(w, err)
 		err = bucket.Bootstrap(w.Context(), all, stream.IdentityOf(info), w.storePath(), w.log)

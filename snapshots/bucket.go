@@ -44,14 +44,13 @@ var ErrNoSnapshot = errors.New("there is no snapshot of this name")
 // consumer, but the roles' accounts do not let a consumer's messages through. So Bucket reads each message by a
 // request. Any goroutine may use a Bucket.
 type Bucket struct {
-	js       jetstream.JetStream
-	stream   stream.Stream
-	replicas int
+	js     jetstream.JetStream
+	stream stream.Stream
 }
 
-// NewBucket returns the bucket, and makes no request. replicas is for Create.
-func NewBucket(js jetstream.JetStream, replicas int) *Bucket {
-	return &Bucket{js, stream.Stream{JS: js, Name: bucketStream}, max(1, replicas)}
+// NewBucket returns the bucket, and makes no request.
+func NewBucket(js jetstream.JetStream) *Bucket {
+	return &Bucket{js, stream.Stream{JS: js, Name: bucketStream}}
 }
 
 // Object is one snapshot in the bucket.
@@ -65,21 +64,24 @@ type Object struct {
 	info jetstream.ObjectInfo
 }
 
-// Create makes the bucket if it is missing. It never alters an existing one.
-func (b *Bucket) Create(ctx context.Context) error {
-	if _, err := b.stream.Info(ctx); !errors.Is(err, jetstream.ErrStreamNotFound) {
-		return err // nil if the bucket exists
+// BucketConfig returns the bucket's stream, as the client library of NATS makes the stream of an object store.
+func BucketConfig(replicas int) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:        bucketStream,
+		Description: "snapshots of the registry",
+		Subjects:    []string{chunkPrefix + ">", namePrefix + ">"},
+		Storage:     jetstream.FileStorage,
+		Replicas:    replicas,
+		Discard:     jetstream.DiscardNew,
+		AllowRollup: true,
+		AllowDirect: true,
 	}
+}
 
-	ctx, cancel := context.WithTimeout(ctx, bucketTimeout)
-	defer cancel()
-	_, err := b.js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
-		Bucket: BucketName, Description: "snapshots of the registry", Storage: jetstream.FileStorage, Replicas: b.replicas,
-	})
-	if errors.Is(err, jetstream.ErrBucketExists) {
-		return nil // another server was first
-	}
-	return natserr.Explain(b.js.Conn(), err, jetstream.DefaultAPIPrefix+"STREAM.CREATE."+bucketStream)
+// Ensure makes the bucket if it is missing. It never alters an existing one.
+func (b *Bucket) Ensure(ctx context.Context, replicas int) error {
+	_, err := b.stream.Ensure(ctx, BucketConfig(replicas))
+	return err
 }
 
 // Put puts a snapshot of the store into the bucket, which must exist. It holds the packed snapshot in memory. If Put

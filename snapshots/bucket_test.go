@@ -20,8 +20,8 @@ import (
 func newBucket(t *testing.T) (*Bucket, jetstream.JetStream) {
 	t.Helper()
 	js := eventstest.Connect(t, eventstest.Broker(t))
-	b := NewBucket(js, 1)
-	require.NoError(t, b.Create(t.Context()))
+	b := NewBucket(js)
+	require.NoError(t, b.Ensure(t.Context(), 1))
 	return b, js
 }
 
@@ -55,14 +55,14 @@ func TestBucket(t *testing.T) {
 	t.Parallel()
 	s, _ := filled(t, 3000)
 	js := eventstest.Connect(t, eventstest.Broker(t))
-	b := NewBucket(js, 1)
+	b := NewBucket(js)
 	require.Empty(t, names(t, b), "without a bucket")
 	_, err := b.Open(t.Context(), "none")
 	require.ErrorIs(t, err, ErrNoSnapshot)
 	_, err = b.Put(t.Context(), s)
 	require.Error(t, err, "without a bucket")
-	require.NoError(t, b.Create(t.Context()))
-	require.NoError(t, b.Create(t.Context()))
+	require.NoError(t, b.Ensure(t.Context(), 1))
+	require.NoError(t, b.Ensure(t.Context(), 1))
 
 	first := put(t, b, s, 90_000, identity("b"))
 	second := put(t, b, s, 7, identity("a", "b"))

@@ -75,7 +75,7 @@ func (c *snapshotListCmd) Run(p *process) error {
 		return err
 	}
 	defer nc.Close()
-	all, err := snapshots.NewBucket(js, 0).List(p.ctx) // only Create would need a number of replicas
+	all, err := snapshots.NewBucket(js).List(p.ctx)
 	if err != nil {
 		return explainBucket(c.BrokerFlags, err)
 	}

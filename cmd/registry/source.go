@@ -35,7 +35,7 @@ func openStates(p *process, name string, broker cli.BrokerFlags) (io.ReadCloser,
 	defer nc.Close()
 
 	// Open reads the whole snapshot into memory, so it can be read without the connection.
-	object, err := snapshots.NewBucket(js, 0).Open(p.ctx, name) // only Create would need a number of replicas
+	object, err := snapshots.NewBucket(js).Open(p.ctx, name)
 	if errors.Is(err, snapshots.ErrNoSnapshot) {
 		return nil, fmt.Errorf("%s: no such file, and no such snapshot in the object store; registry snapshot list shows them", cli.Printable(name))
 	}

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/cmd/registry/internal/cli"
-	"example.org/registry/events/natserr"
 	"example.org/registry/events/stream"
 	"example.org/registry/snapshots"
 )
@@ -36,35 +34,22 @@ func (c *streamsCreateCmd) Run(p *process) error {
 	}
 	defer nc.Close()
 
-	creator := func(cfg jetstream.StreamConfig) func(context.Context) error {
-		return func(ctx context.Context) error {
-			_, err := js.CreateStream(ctx, cfg)
-			return err
-		}
-	}
-
-	events := stream.Config(string(c.Stream), c.StreamReplicas, int(c.StreamHistory), stream.Identity{})
-	rejected := stream.RejectedConfig(c.StreamReplicas)
-	bucket := snapshots.NewBucket(js, c.StreamReplicas)
-	for _, s := range []struct {
-		name, stream string
-		create       func(context.Context) error
-	}{
-		{name: events.Name, stream: events.Name, create: creator(events)},
-		{name: rejected.Name, stream: rejected.Name, create: creator(rejected)},
-		{name: snapshots.BucketName, stream: "OBJ_" + snapshots.BucketName, create: bucket.Create},
+	for _, cfg := range []jetstream.StreamConfig{
+		stream.Config(string(c.Stream), c.StreamReplicas, int(c.StreamHistory), stream.Identity{}),
+		stream.RejectedConfig(c.StreamReplicas),
+		snapshots.BucketConfig(c.StreamReplicas),
 	} {
-		// An existing stream keeps its configuration.
-		outcome := "exists"
-		_, err := stream.Stream{JS: js, Name: s.stream}.Info(p.ctx)
-		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			outcome = "created"
-			err = natserr.Explain(nc, s.create(p.ctx), jetstream.DefaultAPIPrefix+"STREAM.CREATE."+s.stream)
-		}
+		name := strings.TrimPrefix(cfg.Name, "OBJ_") // an operator knows an object store without this prefix
+		created, err := stream.Stream{JS: js, Name: cfg.Name}.Ensure(p.ctx, cfg)
 		if err != nil {
-			return fmt.Errorf("broker at %s: %s: %w", c.Addresses(), s.name, cli.Advise(err))
+			return fmt.Errorf("broker at %s: %s: %w", c.Addresses(), name, cli.Advise(err))
 		}
-		if _, err := fmt.Fprintf(p.stdout, "%s: %s\n", s.name, outcome); err != nil {
+
+		outcome := "exists"
+		if created {
+			outcome = "created"
+		}
+		if _, err := fmt.Fprintf(p.stdout, "%s: %s\n", name, outcome); err != nil {
 			return err
 		}
 	}

@@ -2,9 +2,9 @@
 // identity.
 //
 // The stream's leader answers every request: a replica that lags would deny a message that exists. No
-// request is sent while disconnected, and none takes longer than RequestTimeout.
+// request is sent while disconnected, and none takes longer than RequestTimeout, or writeTimeout if it writes.
 //
-//	stream.go    Stream: Info, Message, PurgeBefore
+//	stream.go    Stream: Info, Ensure, Message, PurgeBefore
 //	config.go    Config, RejectedConfig
 //	identity.go  Identity: the epoch of a stream, and its earlier epochs
 package stream
@@ -26,8 +26,8 @@ import (
 // RequestTimeout bounds one request to the broker.
 const RequestTimeout = 2 * time.Second
 
-// publishTimeout bounds the wait for an acknowledgment, for which a broker syncs its disk.
-const publishTimeout = 5 * RequestTimeout
+// writeTimeout bounds a request for which a broker syncs its disk.
+const writeTimeout = 5 * RequestTimeout
 
 // Reasons for the lack of a reply, besides the errors of natserr.
 var (
@@ -65,6 +65,33 @@ func (s Stream) Info(ctx context.Context, options ...jetstream.StreamInfoOpt) (*
 		return nil, ErrLeaderless
 	}
 	return info, nil
+}
+
+// Create creates the stream. The name in cfg is s.Name.
+func (s Stream) Create(ctx context.Context, cfg jetstream.StreamConfig) error {
+	nc := s.JS.Conn()
+	if !nc.IsConnected() {
+		return ErrNotConnected
+	}
+
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	_, err := s.JS.CreateStream(ctx, cfg)
+	return natserr.Explain(nc, err, s.apiPrefix()+"STREAM.CREATE."+s.Name)
+}
+
+// Ensure creates the stream if it is missing. An existing stream keeps its configuration.
+func (s Stream) Ensure(ctx context.Context, cfg jetstream.StreamConfig) (created bool, err error) {
+	_, err = s.Info(ctx)
+	if !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return false, err
+	}
+
+	err = s.Create(ctx, cfg)
+	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		return false, nil // another process was first
+	}
+	return err == nil, err
 }
 
 func (s Stream) requestInfo(ctx context.Context, options []jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
@@ -177,7 +204,7 @@ func (s Stream) PublishAfter(ctx context.Context, subject string, payload []byte
 		return ErrNotConnected
 	}
 
-	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	m := &nats.Msg{Subject: subject, Data: payload, Header: nats.Header{events.HeaderContent: {events.ContentType}}}
 	_, err := s.JS.PublishMsg(ctx, m, jetstream.WithExpectStream(s.Name), jetstream.WithExpectLastSequencePerSubject(last))

@@ -97,7 +97,7 @@ func (l *loader) bootstrap(ctx context.Context, connected <-chan jetstream.JetSt
 	}
 
 	// If there are no snapshots, a replay of the stream gives everything that can be known.
-	bucket := snapshots.NewBucket(js, 0) // only Create would need a number of replicas
+	bucket := snapshots.NewBucket(js)
 	info, all, err := l.findSnapshots(ctx, js, bucket)
 	if err != nil || len(all) == 0 {
 		return err

@@ -33,9 +33,9 @@ type starting struct {
 func newStarting(t *testing.T) *starting {
 	js := eventstest.Connect(t, eventstest.Broker(t))
 	made := eventstest.Stream(t, js)
-	s := &starting{t: t, js: js, id: stream.IdentityOf(made.CachedInfo()), bucket: snapshots.NewBucket(js, 1)}
+	s := &starting{t: t, js: js, id: stream.IdentityOf(made.CachedInfo()), bucket: snapshots.NewBucket(js)}
 	eventstest.Publish(t, js, eventstest.Events(50, 5)...)
-	require.NoError(t, s.bucket.Create(t.Context()))
+	require.NoError(t, s.bucket.Ensure(t.Context(), 1))
 	return s
 }
 

@@ -126,7 +126,7 @@ func (s *server) project(ctx context.Context, drained <-chan struct{}) (err erro
 	}
 	defer closeLink()
 
-	s.snapshots.bucket.Store(snapshots.NewBucket(js, s.cfg.StreamReplicas)) // sends nothing: the broker may be away
+	s.snapshots.bucket.Store(snapshots.NewBucket(js)) // sends nothing: the broker may be away
 	connected <- js
 	if err := loading.Wait(); err != nil {
 		return err

@@ -144,7 +144,7 @@ func (k *snapshotter) uploadSnapshot(ctx context.Context) (made snapshots.Object
 	}
 
 	began := time.Now()
-	if err := bucket.Create(ctx); err != nil {
+	if err := bucket.Ensure(ctx, k.cfg.StreamReplicas); err != nil {
 		return made, fmt.Errorf("object store: %w", cli.Advise(err))
 	}
 	if made, err = bucket.Put(ctx, store); err != nil {

@@ -19,7 +19,7 @@ func TestSnapshotTurn(t *testing.T) {
 	flags.SnapshotEvery = time.Hour
 	flags.SnapshotKeep = 5
 	k := &snapshotter{live: r.live, cfg: Config{Flags: flags, Logger: discard()}}
-	k.bucket.Store(snapshots.NewBucket(r.js, 1))
+	k.bucket.Store(snapshots.NewBucket(r.js))
 	turn := func(what string, wantNext time.Duration, wantMade uint64) {
 		t.Helper()
 		next, err := k.makeIfDue(t.Context())
