@@ -22,6 +22,7 @@ const (
 	RebuildingSuffix = ".rebuilding" // a store that will replace the store
 	restoringSuffix  = ".restoring"  // a store that a snapshot is being unpacked into
 	damagedSuffix    = ".damaged"    // the last store that could not be loaded
+	ReplacedSuffix   = ".replaced"   // the last store that Restore has replaced
 )
 
 const (

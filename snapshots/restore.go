@@ -17,7 +17,7 @@ import (
 const restorePart = 20_000
 
 // Restore makes a store at path from a snapshot. Once the whole snapshot is read and checked, the new store replaces
-// any store at path in one step. The caller has locked the directory.
+// any store at path in one step, and the old one has the name path + ReplacedSuffix. The caller has locked the directory.
 func Restore(ctx context.Context, from io.Reader, path string) (h Header, err error) {
 	temporary := path + restoringSuffix
 	if err := os.RemoveAll(temporary); err != nil {
@@ -32,12 +32,24 @@ func Restore(ctx context.Context, from io.Reader, path string) (h Header, err er
 	h, err = s.fillFrom(ctx, from)
 	err = errors.Join(err, s.Close())
 	if err == nil {
-		err = RenameDurably(temporary, path)
+		err = replaceStore(temporary, path)
 	}
 	if err != nil {
 		return h, errors.Join(err, os.RemoveAll(temporary))
 	}
 	return h, nil
+}
+
+// replaceStore renames the store at fresh to path. The old store, if there is one, first gets a second name, and keeps
+// it: there is a store at path at any time.
+func replaceStore(fresh, path string) error {
+	if _, err := os.Lstat(path); err == nil {
+		aside := path + ReplacedSuffix
+		if err := errors.Join(os.RemoveAll(aside), os.Link(path, aside)); err != nil {
+			return err
+		}
+	}
+	return RenameDurably(fresh, path)
 }
 
 // fillFrom saves the states of a snapshot, part by part. Only the last transaction writes the snapshot's meta record.

@@ -148,32 +148,14 @@ func (c *snapshotRestoreCmd) Run(p *process) (err error) {
 		return fmt.Errorf("%s: there is a store already; --force renames it aside", path)
 	}
 
-	// The old store gets a second name, and keeps it when Restore puts the new store in its place.
-	second := path + ".replacing"
-	if hasOldStore {
-		if err := errors.Join(os.RemoveAll(second), os.Link(path, second)); err != nil {
-			return err
-		}
-	}
-
 	h, err := snapshots.Restore(p.ctx, from, path)
-	if err != nil && hasOldStore {
-		err = errors.Join(err, os.Remove(second))
-	}
 	if err != nil {
 		return fmt.Errorf("%w; the data directory is as it was", explainSource(c.Snapshot, err))
 	}
 
-	// An earlier restore may have left a store under the name .replaced. That store is given up only now, after a good
-	// restore.
 	if hasOldStore {
-		aside := path + ".replaced"
-		if err := os.Rename(second, aside); err != nil {
-			return err
-		}
-		fmt.Fprintf(p.stdout, "the old store is now %s\n", aside)
+		fmt.Fprintf(p.stdout, "the old store is now %s%s\n", path, snapshots.ReplacedSuffix)
 	}
-
 	_, err = fmt.Fprintf(p.stdout, "restored into %s: %s\n", c.DataDir, describeHeader(h))
 	return err
 }
