@@ -134,31 +134,45 @@ func readUsers(file string) (*server.Options, nats.Option, error) {
 		opts.Password = ""
 	}
 
-	// Every client must be a user with a key or a password.
+	if err := checkUsers(opts); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", file, err)
+	}
+	internal, err := addInternalUser(opts)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return opts, internal, nil
+}
+
+// checkUsers refuses options that let clients in without a key or a password.
+func checkUsers(opts *server.Options) error {
 	if len(opts.Users)+len(opts.Nkeys) == 0 {
-		return nil, nil, fmt.Errorf("%s defines no users: any client could do everything", file)
+		return errors.New("it defines no users: any client could do everything")
 	}
 	for _, u := range opts.Users {
 		if u.Password == "" {
-			return nil, nil, fmt.Errorf("%s: the user %q has no password", file, u.Username)
+			return fmt.Errorf("the user %q has no password", u.Username)
 		}
 	}
 	if opts.AuthCallout != nil || opts.Authorization != "" || opts.TLSMap {
-		return nil, nil, fmt.Errorf("%s: auth_callout, token and verify_and_map are not for the embedded broker", file)
+		return errors.New("auth_callout, token and verify_and_map are not for the embedded broker")
 	}
+	return nil
+}
 
-	// The registry itself is one more user, in the account of its streams.
+// addInternalUser adds a user for Connect, in the account of the registry's streams, and returns the option for it.
+func addInternalUser(opts *server.Options) (nats.Option, error) {
 	internal := &server.User{Username: "registry-internal-" + rand.Text(), Password: rand.Text()}
 	if len(opts.Accounts) > 0 {
 		i := slices.IndexFunc(opts.Accounts, func(a *server.Account) bool { return a.Name == streamAccount })
 		if i < 0 {
-			return nil, nil, fmt.Errorf("%s: the account of the registry's streams must have the name %s", file, streamAccount)
+			return nil, fmt.Errorf("the account of the registry's streams must have the name %s", streamAccount)
 		}
 		internal.Account = opts.Accounts[i]
 	}
 
 	opts.Users = append(opts.Users, internal)
-	return opts, nats.UserInfo(internal.Username, internal.Password), nil
+	return nats.UserInfo(internal.Username, internal.Password), nil
 }
 
 // checkSettings refuses a configuration file with settings that are not allowed.
