@@ -129,23 +129,35 @@ func (p *Publisher) tryBatch(ctx context.Context, batch []Message) (sum Summary,
 		return Summary{}, nil, err
 	}
 
-	var send []*nats.Msg
+	send, sum, invalid := p.selectNewer(batch, last)
+	if len(send) == 0 || p.cfg.DryRun {
+		return sum, invalid, nil
+	}
+
+	sequence, err := p.sendBatch(ctx, send)
+	sum.LastSequence = max(sum.LastSequence, sequence)
+	return sum, invalid, err
+}
+
+// selectNewer compares the messages of a batch with the last states, and returns those to send. It stops at the first
+// message that must not be sent.
+func (p *Publisher) selectNewer(batch []Message, last map[string]state) (send []*nats.Msg, sum Summary, invalid *MessageError) {
 	for i := range batch {
 		msg, err := batch[i].encodeMessage()
 		if err != nil {
-			return Summary{}, nil, err
+			return send, sum, &MessageError{i, err}
 		}
 
 		found := last[msg.Subject]
 		order, err := p.compareStates(batch[i].Event.Data, found.data)
 		if err != nil {
-			invalid = &MessageError{i, err}
-			break
+			return send, sum, &MessageError{i, err}
 		}
 
 		switch order {
 		case newer:
 			send = append(send, msg)
+			sum.Sent++
 			last[msg.Subject] = state{data: batch[i].Event.Data} // for the next message on the subject in this batch
 		case known:
 			sum.Known++
@@ -154,15 +166,7 @@ func (p *Publisher) tryBatch(ctx context.Context, batch []Message) (sum Summary,
 		}
 		sum.LastSequence = max(sum.LastSequence, found.sequence)
 	}
-
-	sum.Sent = len(send)
-	if len(send) == 0 || p.cfg.DryRun {
-		return sum, invalid, nil
-	}
-
-	sequence, err := p.sendBatch(ctx, send)
-	sum.LastSequence = max(sum.LastSequence, sequence)
-	return sum, invalid, err
+	return send, sum, nil
 }
 
 // lastStates returns the last states of the batch's subjects, by subject. A subject without a message has none.
