@@ -6,6 +6,16 @@ import (
 	"time"
 )
 
+// Until waits until a condition holds, which it checks at intervals of every. It returns false if ctx ends first.
+func Until(ctx context.Context, every time.Duration, holds func() bool) bool {
+	for !holds() {
+		if !For(ctx, every) {
+			return false
+		}
+	}
+	return true
+}
+
 // For waits for d and returns true, or returns false as soon as ctx ends. If d is 0 or less, it
 // does not wait.
 func For(ctx context.Context, d time.Duration) bool {

@@ -96,10 +96,8 @@ func Await(ctx context.Context, what string, holds func() bool) (time.Duration, 
 	defer cancel()
 
 	began := time.Now()
-	for !holds() {
-		if !pause.For(ctx, 20*time.Millisecond) {
-			return 0, fmt.Errorf("never: %s", what)
-		}
+	if !pause.Until(ctx, 20*time.Millisecond, holds) {
+		return 0, fmt.Errorf("never: %s", what)
 	}
 	return time.Since(began), nil
 }

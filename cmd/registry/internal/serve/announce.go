@@ -18,25 +18,22 @@ const catchUpEvery = 20 * time.Millisecond
 // served. Scripts wait for this line before they start other programs.
 func (s *server) announceReady(ctx context.Context) {
 	isCaughtUp := func() bool { return s.live.readiness().Ready }
-	for !isCaughtUp() {
-		if !pause.For(ctx, catchUpEvery) {
-			return
-		}
+	if !pause.Until(ctx, catchUpEvery, isCaughtUp) {
+		return
 	}
 	notifyReady(s.cfg.NotifySocket, s.log)
 
 	// With too few entries, a registry that has caught up serves nothing yet. The backend needs the addresses to publish more.
-	_, _, err := s.health.View()
-	if err != nil {
+	if _, _, err := s.health.View(); err != nil {
 		s.log.Warn("caught up with the stream, but lists and checks are answered with 503", append(s.describeAddresses(), "reason", err.Error())...)
 	}
-	for err != nil {
-		if !pause.For(ctx, catchUpEvery) {
-			return
-		}
-		_, _, err = s.health.View()
+	isServed := func() bool {
+		_, _, err := s.health.View()
+		return err == nil
 	}
-	s.log.Info("ready", s.describeAddresses()...)
+	if pause.Until(ctx, catchUpEvery, isServed) {
+		s.log.Info("ready", s.describeAddresses()...)
+	}
 }
 
 // describeAddresses returns the addresses, the counts and two sample requests, for the log.

@@ -99,10 +99,9 @@ func (g *generation) start() { g.following = task.Go(context.Background(), g.pro
 // clients wait for.
 func (g *generation) startIndexing() {
 	g.indexing = task.Go(context.Background(), func(ctx context.Context) error {
-		for !g.projector.Progress().CaughtUp {
-			if !pause.For(ctx, catchUpEvery) {
-				return nil
-			}
+		isCaughtUp := func() bool { return g.projector.Progress().CaughtUp }
+		if !pause.Until(ctx, catchUpEvery, isCaughtUp) {
+			return nil
 		}
 
 		// Loading leaves garbage about as large as the model. A server without load would keep it.
@@ -132,18 +131,25 @@ func (g *generation) stop(log *slog.Logger) error {
 	return g.following.Stop()
 }
 
+// awaitEnd waits until the handlers have drained, or the projector has ended by itself. It returns false if another
+// generation is shown first.
+func (g *generation) awaitEnd(drained <-chan struct{}) bool {
+	select {
+	case <-drained:
+		return true
+	case <-g.following.Done():
+		return g.replaced.Err() == nil // a replaced generation's projector is meant to end
+	case <-g.replaced.Done():
+		return false
+	}
+}
+
 // follow waits until the handlers have drained, or the served generation's projector has ended by itself. It
 // then stops the generation that is served.
 func (s *server) follow(drained <-chan struct{}) error {
-	for ended := false; !ended; {
-		g := s.live.current()
-		select {
-		case <-g.replaced.Done(): // another generation is served: wait for that one
-		case <-g.following.Done():
-			ended = g.replaced.Err() == nil // a replaced generation's projector is meant to end
-		case <-drained:
-			ended = true
-		}
+	g := s.live.current()
+	for !g.awaitEnd(drained) {
+		g = s.live.current() // a rebuild has replaced the generation
 	}
 
 	// A running rebuild ends and releases the lock. No other rebuild begins after that.

@@ -119,7 +119,7 @@ func (s *server) publicConfig() httpapi.Config {
 
 // newHandlers makes the handlers of both listeners.
 func (s *server) newHandlers(cfg httpapi.Config) (public *httpapi.Public, operators http.Handler, err error) {
-	metrics := newMetrics(s.live, s.snapshots, s.cfg.LostLines)
+	metrics := newMetrics(collector{live: s.live, snapshots: s.snapshots, lostLines: s.cfg.LostLines})
 	cfg.Health = s.health
 	cfg.Logger = s.log
 	cfg.Metrics = metrics

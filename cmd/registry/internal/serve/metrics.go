@@ -10,20 +10,20 @@ import (
 	"example.org/registry/projector"
 )
 
-// newMetrics returns a Prometheus registry with the metrics of the projection, snapshots, the log, the Go
-// runtime and the process; httpapi adds the metrics of requests.
-func newMetrics(l *live, k *snapshotter, lostLines func() (unread, limited uint64)) *prometheus.Registry {
-	reg := prometheus.NewRegistry()
-	reg.MustRegister(
-		collector{l, k, lostLines},
+// newMetrics returns a Prometheus registry with the metrics of this package (own), the Go runtime, the
+// process and the build. httpapi adds the metrics of requests.
+func newMetrics(own collector) *prometheus.Registry {
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(
+		own,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		collectors.NewBuildInfoCollector(),
 	)
-	return reg
+	return metrics
 }
 
-// collector collects the metrics of this package.
+// collector collects the metrics of the projection, the snapshots and the log.
 type collector struct {
 	live      *live
 	snapshots *snapshotter

@@ -45,10 +45,9 @@ func (k *snapshotter) run(ctx context.Context) error {
 		return nil
 	}
 
-	for !k.progress().CaughtUp {
-		if !pause.For(ctx, catchUpEvery) {
-			return nil
-		}
+	isCaughtUp := func() bool { return k.progress().CaughtUp }
+	if !pause.Until(ctx, catchUpEvery, isCaughtUp) {
+		return nil
 	}
 
 	wait := k.shortWait()
