@@ -3,7 +3,7 @@
 //
 // A block keeps the names one after the other, and scans them; likewise look-alike keys and chat ids. Of the
 // reasons it keeps each word once, with the rows that have the word: a needle of one word is looked for in these
-// words. A needle of several words narrows the rows down, by each word and by the characters around each space;
+// words. A needle of several words narrows the rows down, by each word and by the bytes around each space;
 // the caller then reads the rows that are left.
 //
 // At 1,000,000 rows with 208 bytes of text each, a search takes 0.5 ms of CPU time for a rare name, 6 ms for a word
@@ -30,7 +30,7 @@ type Text struct{ Name, ChatID, Reason, Keys string }
 type Block struct {
 	names, ids, keys column // by row
 	words            words  // of the reasons
-	boundaries       words  // the characters around spaces in the reasons (boundariesIn)
+	boundaries       words  // the bytes around spaces in the reasons (boundariesIn)
 }
 
 // New makes a block of at most Len texts.

@@ -4,7 +4,6 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/bits-and-blooms/bitset"
 )
@@ -65,7 +64,7 @@ func newWords(p posts) words {
 
 // rowsWith returns the rows whose reason may contain needle, which has several words.
 func (b *Block) rowsWith(needle string) *bitset.BitSet {
-	// Begin with all rows, and keep those whose reason has the characters around each space of the needle.
+	// Begin with all rows, and keep those whose reason has the bytes around each space of the needle.
 	rows := bitset.New(Len).SetAll()
 	for boundary := range boundariesIn(needle) {
 		b.boundaries.narrow(boundary, rows)
@@ -89,31 +88,16 @@ func (b *Block) rowsWith(needle string) *bitset.BitSet {
 	return rows
 }
 
-// reach is the number of characters that a boundary has on either side of the space.
+// reach is the number of bytes that a boundary has on either side of the space.
 const reach = 2
 
-// boundariesIn yields a string for each space of a text: the space with up to reach characters of the words before
-// and after it. For "wziął kasę i" these are "ął ka" and "sę i".
+// boundariesIn yields a string for each space of a text: the space with up to reach bytes before and after it, which may be
+// parts of characters. For "boss ma 5 kont" these are "ss ma", "ma 5 " and " 5 ko".
 func boundariesIn(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for space := range len(text) {
-			if text[space] != ' ' {
-				continue
-			}
-
-			start := space
-			for n := 0; n < reach && start > 0 && text[start-1] != ' '; n++ {
-				_, size := utf8.DecodeLastRuneInString(text[:start])
-				start -= size
-			}
-
-			end := space + 1
-			for n := 0; n < reach && end < len(text) && text[end] != ' '; n++ {
-				_, size := utf8.DecodeRuneInString(text[end:])
-				end += size
-			}
-
-			if !yield(text[start:end]) {
+		for at := range len(text) {
+			isSpace := text[at] == ' '
+			if isSpace && !yield(text[max(0, at-reach):min(len(text), at+1+reach)]) {
 				return
 			}
 		}
