@@ -71,6 +71,8 @@ var (
 	digits      = regexp.MustCompile(`\d+`)
 	digitSeries = regexp.MustCompile(`\d(?:[\s\pZ\x{85}._,/-]*\d)*`) // groups of digits, with separators between them
 	letters     = regexp.MustCompile(`\pL+`)
+	fours       = regexp.MustCompile(`\d{1,4}`)
+	isInFours   = regexp.MustCompile(`^(?:\d{4} )+\d{1,4}$`)
 
 	number = regexp.MustCompile(`[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*`)
 	joined = regexp.MustCompile(`[^\s\v\x{85}\pZ,;:()"'„”“<>]+`) // a number, with the other marks that touch it
@@ -154,87 +156,37 @@ func isID(digits string) bool { return len(digits) >= minDigits && len(digits) <
 
 // wholeID returns the id that the whole text is, or "".
 func wholeID(text string) string {
-	id, isWhole := events.ReadChatID(text)
-
 	// Pages show an id in groups of four, so people copy this form.
-	compact := strings.ReplaceAll(text, " ", "")
-	isInFours := compact != text && text == inFours(compact)
-	if isInFours {
-		id = compact
-		isWhole = true
+	if isInFours.MatchString(text) {
+		text = strings.ReplaceAll(text, " ", "")
 	}
 
 	// An address with a query or a fragment may have more in it than the id.
-	hasMore := strings.ContainsAny(text, "?#")
-	hasDigitsOnly := strings.Trim(id, "0123456789") == ""
-	if isWhole && !hasMore && hasDigitsOnly && isID(id) {
-		return id
+	id, _ := events.ReadChatID(text)
+	hasMore := strings.ContainsAny(text, "?#") || id != digits.FindString(id)
+	if hasMore || !isID(id) {
+		return ""
 	}
-	return ""
+	return id
 }
 
-// inFours returns an id in groups of four.
-func inFours(id string) string {
-	var groups []string
-	for ; len(id) > 4; id = id[4:] {
-		groups = append(groups, id[:4])
-	}
-	return strings.Join(append(groups, id), " ")
-}
-
-// isBeside reports whether the whole text is an id before or after a name, with white space and at most one separator
+// isBeside reports whether the whole text is an id and a name, in either order, with white space and at most one separator
 // between them.
 func (t *text) isBeside(id, name string) bool {
-	literal := lookalike.Literal(name)
-	isName := func(rest string) bool {
-		withoutAt := strings.TrimPrefix(strings.TrimSpace(rest), "@")
-		return lookalike.Literal(rest) == literal || lookalike.Literal(withoutAt) == literal
-	}
-
-	for _, form := range t.formsOf(id) {
-		// The id comes first, and then the name. cutSeparators returns every text that may be the name.
-		after, isFirst := strings.CutPrefix(t.whole, form)
-		if isFirst && slices.ContainsFunc(cutSeparators(after, strings.CutPrefix), isName) {
-			return true
-		}
-
-		// The name comes first, and then the id.
-		before, isLast := strings.CutSuffix(t.whole, form)
-		if isLast && slices.ContainsFunc(cutSeparators(before, strings.CutSuffix), isName) {
-			return true
-		}
-	}
-	return false
-}
-
-// formsOf returns the forms in which the text may have an id: its digits, its digits in groups of four, a mention, or an
-// address of the user.
-func (t *text) formsOf(id string) []string {
-	forms := []string{id, inFours(id), "<@" + id + ">", "<@!" + id + ">"}
+	// The id is its digits, its digits in groups of four, a mention, or an address of the user.
+	forms := []string{id, strings.Join(fours.FindAllString(id, -1), " "), "<@!?" + id + ">"}
 	for _, found := range address.FindAllString(t.whole, -1) {
 		if wholeID(found) == id {
-			forms = append(forms, found)
+			forms = append(forms, regexp.QuoteMeta(lookalike.Literal(found)))
 		}
 	}
-	return forms
-}
 
-// separators may stand between an id and a name. "" stands for white space alone.
-var separators = [...]string{"", ",", ":", ";", "|", "/", "–"}
-
-// cutSeparators cuts white space and a separator from a text beside an id, and returns the rest for each separator that is
-// there. cut is strings.CutPrefix if the text comes after the id, and strings.CutSuffix if it comes before the id.
-func cutSeparators(beside string, cut func(text, separator string) (string, bool)) (rests []string) {
-	trimmed := strings.TrimSpace(beside)
-	for _, separator := range separators {
-		rest, hasSeparator := cut(trimmed, separator)
-
-		// If nothing at all was cut, the id and the text touch: they are one word, and not an id beside a name.
-		if hasSeparator && rest != beside {
-			rests = append(rests, rest)
-		}
-	}
-	return rests
+	// The literal form of the text has a single space for white space.
+	const between = "(?: | ?[,:;|/–] ?)"
+	anyForm := "(?:" + strings.Join(forms, "|") + ")"
+	typedName := "(?:@ ?)?" + regexp.QuoteMeta(lookalike.Literal(name))
+	beside := regexp.MustCompile("^(?:" + anyForm + between + typedName + "|" + typedName + between + anyForm + ")$")
+	return beside.MatchString(lookalike.Literal(t.whole))
 }
 
 // idsIn returns the ids in a text: each group of digits, and the digits of groups with nothing but separators between them.
