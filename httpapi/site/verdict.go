@@ -19,36 +19,64 @@ type verdictView struct {
 	Text  string
 }
 
+// verdictWords has the words of each value and reason. An accusation is not here: it has the words of its grade.
+var verdictWords = map[valueAndReason]verdictView{
+	{verdict.Trusted, verdict.ByID}: {Class: "legit", Title: "To ID osoby zaufanej", Text: grades[trusted].Meaning},
+	{verdict.TrustedName, verdict.ByName}: {Class: "name", Title: "Sprawdź ID: taką nazwę ma osoba zaufana",
+		Text: "Nazwę może przyjąć każdy, także oszust. Tylko po ID poznasz, czy to konto tej osoby."},
+	{verdict.Caution, verdict.Shared}: {Class: "risk", Title: "Ostrożnie! Tę nazwę mają i osoby zgłoszone, i zaufane",
+		Text: "Z kim rozmawiasz, rozstrzyga dopiero ID."},
+	{verdict.Caution, verdict.Beside}: {Class: "risk", Title: "Ostrożnie! Sprawdź samo ID",
+		Text: "Jest tu ID z listy zaufanych, ale nie samo. Taki tekst mógł napisać ktoś inny. Skopiuj ID z profilu osoby, z którą rozmawiasz, i sprawdź je bez reszty tekstu."},
+	{verdict.Caution, verdict.OtherID}: {Class: "risk", Title: "Ostrożnie! Nazwa jest w rejestrze, a tego ID nie ma",
+		Text: "Tego ID nie ma na żadnej liście, a wpis o takiej nazwie ma inne ID. Może to być ktoś inny, nowe konto tej samej osoby albo ktoś, kto się podszywa."},
+	{verdict.Caution, verdict.Alike}: {Class: "risk", Title: "Ostrożnie! Ta nazwa przypomina nazwę z " + gravestList,
+		Text: "To nie jest zapisane dokładnie tak samo. Porównaj nazwy litera po literze, a najlepiej porównaj ID."},
+	{verdict.Caution, verdict.InText}: {Class: "risk", Title: "Ostrożnie! Coś w tym tekście jest z " + gravestList,
+		Text: "Niżej widać co. Tę samą nazwę może mieć ktoś inny: sprawdź samo ID osoby, z którą rozmawiasz."},
+	{verdict.None, verdict.ByID}: {Class: "none", Title: "Nie ma na żadnej liście", Text: "Nie mamy wpisu o tym ID. To nie znaczy, że można zaufać."},
+	{verdict.Unchecked, verdict.OneDigitOff}: {Class: "none", Title: "Czy na pewno to ID?",
+		Text: "Tego ID nie ma na żadnej liście, ale jest prawie takie samo jak jedno z rejestru: różni się jedną cyfrą. Skopiuj ID jeszcze raz z profilu."},
+	{verdict.Unchecked, verdict.Nothing}: {Class: "none", Title: "Tego nie możemy potwierdzić. Sprawdź ID",
+		Text: "Nie rozpoznajemy tu nikogo z rejestru, ale to nie znaczy, że można zaufać: nazwę każdy może zmienić. Wklej samo ID konta albo serwera. " +
+			"Telefonów, numerów kart i kont, adresów stron i zaproszeń rejestr nie sprawdza."},
+}
+
+type valueAndReason struct {
+	value  verdict.Value
+	reason verdict.Reason
+}
+
+// gravestList stands for the list of the gravest finding in a title of verdictWords.
+const gravestList = "{list}"
+
 // describeVerdict puts a verdict into words.
 func describeVerdict(v *verdict.Verdict) verdictView {
+	view := verdictWords[valueAndReason{v.Value, v.Reason}]
+	view.Value = v.Value
+
 	switch v.Value {
 	case verdict.Accused, verdict.Risk:
 		g := grades[gravestOf(v.Rows)]
-		text := g.Meaning
+		view.Class = g.Class
+		view.Title = describeListed(v.Reason, v.Rows)
+		view.Text = g.Meaning
 		if v.Reason == verdict.ByName {
-			text += " Porównaj ID: tę samą nazwę może mieć ktoś inny."
+			view.Text += " Porównaj ID: tę samą nazwę może mieć ktoś inny."
 		}
-		return verdictView{Value: v.Value, Class: g.Class, Title: describeListed(v.Reason, v.Rows), Text: text}
 	case verdict.Trusted:
-		return verdictView{Value: v.Value, Class: "legit", Title: "To ID osoby zaufanej", Whose: namesOf(v.Rows), Text: grades[trusted].Meaning}
-	case verdict.TrustedName:
-		return verdictView{Value: v.Value, Class: "name", Title: "Sprawdź ID: taką nazwę ma osoba zaufana",
-			Text: "Nazwę może przyjąć każdy, także oszust. Tylko po ID poznasz, czy to konto tej osoby."}
+		view.Whose = namesOf(v.Rows)
 	case verdict.Caution:
-		title, text := describeCaution(v)
-		return verdictView{Value: v.Value, Class: "risk", Title: title, Text: text}
-	case verdict.None:
-		return verdictView{Value: v.Value, Class: "none", Title: "Nie ma na żadnej liście", Text: "Nie mamy wpisu o tym ID. To nie znaczy, że można zaufać."}
+		gravest := ungraded
+		for _, f := range v.Findings {
+			gravest = min(gravest, gravestOf(f.Rows))
+		}
+		view.Title = strings.ReplaceAll(view.Title, gravestList, grades[gravest].fromList)
+		if v.Reason == verdict.Alike && gravest == trusted {
+			view.Title = "Ostrożnie! Ta nazwa tylko przypomina nazwę osoby zaufanej"
+		}
 	}
-
-	// The remaining value is verdict.Unchecked, which has two reasons.
-	if v.Reason == verdict.OneDigitOff {
-		return verdictView{Value: v.Value, Class: "none", Title: "Czy na pewno to ID?",
-			Text: "Tego ID nie ma na żadnej liście, ale jest prawie takie samo jak jedno z rejestru: różni się jedną cyfrą. Skopiuj ID jeszcze raz z profilu."}
-	}
-	return verdictView{Value: v.Value, Class: "none", Title: "Tego nie możemy potwierdzić. Sprawdź ID",
-		Text: "Nie rozpoznajemy tu nikogo z rejestru, ale to nie znaczy, że można zaufać: nazwę każdy może zmienić. Wklej samo ID konta albo serwera. " +
-			"Telefonów, numerów kart i kont, adresów stron i zaproszeń rejestr nie sprawdza."}
+	return view
 }
 
 // describeListed says which list the entries of rows are on. They were found by their id or by their name: reason says which.
@@ -87,35 +115,6 @@ func namesOf(rows []*readmodel.Row) string {
 		}
 	}
 	return strings.Join(names, ", ")
-}
-
-// describeCaution returns the words for a caution.
-func describeCaution(v *verdict.Verdict) (title, text string) {
-	gravest := ungraded
-	for _, f := range v.Findings {
-		gravest = min(gravest, gravestOf(f.Rows))
-	}
-
-	from := grades[gravest].fromList
-	switch v.Reason {
-	case verdict.Shared:
-		return "Ostrożnie! Tę nazwę mają i osoby zgłoszone, i zaufane", "Z kim rozmawiasz, rozstrzyga dopiero ID."
-	case verdict.Beside:
-		return "Ostrożnie! Sprawdź samo ID",
-			"Jest tu ID z listy zaufanych, ale nie samo. Taki tekst mógł napisać ktoś inny. Skopiuj ID z profilu osoby, z którą rozmawiasz, i sprawdź je bez reszty tekstu."
-	case verdict.OtherID:
-		return "Ostrożnie! Nazwa jest w rejestrze, a tego ID nie ma",
-			"Tego ID nie ma na żadnej liście, a wpis o takiej nazwie ma inne ID. Może to być ktoś inny, nowe konto tej samej osoby albo ktoś, kto się podszywa."
-	case verdict.Alike:
-		title = "Ostrożnie! Ta nazwa przypomina nazwę z " + from
-		if gravest == trusted {
-			title = "Ostrożnie! Ta nazwa tylko przypomina nazwę osoby zaufanej"
-		}
-		return title, "To nie jest zapisane dokładnie tak samo. Porównaj nazwy litera po literze, a najlepiej porównaj ID."
-	}
-
-	// The remaining reason is verdict.InText.
-	return "Ostrożnie! Coś w tym tekście jest z " + from, "Niżej widać co. Tę samą nazwę może mieć ktoś inny: sprawdź samo ID osoby, z którą rozmawiasz."
 }
 
 // describeFinding says which list one part of the text is on.
