@@ -91,7 +91,7 @@ func (c CheckPage) page() page {
 // countEntries returns how many entries each list shows, in words, with a link to the list.
 func countEntries(n [events.NumLists]int) (counts []option) {
 	for i, l := range events.Lists() {
-		words := wordsOf(l)
+		words := allListWords[l]
 		counts = append(counts, option{Value: words.Path, Text: words.Noun.count(n[i])})
 	}
 	return counts
@@ -186,7 +186,7 @@ func findSame(c *CheckPage) *same {
 		// A full group may lack matches. The page of the list has them.
 		if len(g.Rows) >= readmodel.MaxGroup {
 			link := listLink(readmodel.ListQuery{List: g.List, ID: c.API.ID, Search: c.API.Search, Limit: bounds.DefaultLimit})
-			v.More = append(v.More, option{Value: link, Text: wordsOf(g.List).Title})
+			v.More = append(v.More, option{Value: link, Text: allListWords[g.List].Title})
 		}
 	}
 

@@ -164,7 +164,7 @@ func (c EntryPage) page() page {
 	e := newEntry(c.Row)
 	rows := []*readmodel.Row{c.Row}
 	view := entryView{
-		entry: e, searchForm: searchForm{Action: "/"}, Words: wordsOf(e.List),
+		entry: e, searchForm: searchForm{Action: "/"}, Words: allListWords[e.List],
 		Title: describeListed(verdict.ByID, rows), Warning: newWarning(verdict.ByID, rows),
 	}
 	p := page{

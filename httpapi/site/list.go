@@ -37,7 +37,7 @@ func (c ListPage) page() page {
 	q := c.Query
 	entries := newEntries(c.Found.Rows)
 	v := listView{
-		listWords: wordsOf(q.List),
+		listWords: allListWords[q.List],
 		Query:     q,
 		Sort:      newOptions(bounds.Sorts(), int(q.Sort), "Najnowsze", "Najstarsze", "Najczęściej oglądane", "Najrzadziej oglądane", "Od A do Ż", "Od Ż do A"),
 		Proofs:    newOptions(bounds.Proofs(), int(q.Proofs), "Wszystkie", "Z dowodami", "Z dowodami niepublicznymi"),
@@ -174,29 +174,26 @@ type listWords struct {
 	Noun        forms  // for one entry, several, many
 }
 
-func wordsOf(l events.List) listWords {
-	const lead = "Zgłoszenia potwierdzone są na liście oszustów, a niesprawdzone na liście ryzyka."
-	switch l {
-	case events.Servers:
-		return listWords{
-			Path: "/servers", Title: "Serwery", About: "Lista serwerów zgłoszonych jako podejrzane o oszustwo.",
-			Lead: lead, Find: "Nazwa serwera, ID lub słowo z opisu",
-			Noun: forms{"zgłoszony serwer", "zgłoszone serwery", "zgłoszonych serwerów"},
-		}
-	case events.Legit:
-		return listWords{
-			Path: "/legit", Title: "Zaufani", About: "Lista osób zaufanych.",
-			Lead: "Moderacja nie miała zastrzeżeń do ich kont w dniu wpisu. Oszuści się pod nich podszywają, więc zawsze porównaj ID.",
-			Find: "Nick, ID lub słowo z opisu",
-			Noun: forms{"osoba zaufana", "osoby zaufane", "osób zaufanych"},
-		}
-	}
+// reportsLead is the lead of the two lists of reports.
+const reportsLead = "Zgłoszenia potwierdzone są na liście oszustów, a niesprawdzone na liście ryzyka."
 
-	return listWords{
+var allListWords = map[events.List]listWords{
+	events.Scammers: {
 		Path: "/scammers", Title: "Zgłoszeni", About: "Lista osób zgłoszonych jako podejrzane o oszustwo.",
-		Lead: lead, Find: "Nick, ID lub słowo z opisu",
+		Lead: reportsLead, Find: "Nick, ID lub słowo z opisu",
 		Noun: forms{"zgłoszona osoba", "zgłoszone osoby", "zgłoszonych osób"},
-	}
+	},
+	events.Servers: {
+		Path: "/servers", Title: "Serwery", About: "Lista serwerów zgłoszonych jako podejrzane o oszustwo.",
+		Lead: reportsLead, Find: "Nazwa serwera, ID lub słowo z opisu",
+		Noun: forms{"zgłoszony serwer", "zgłoszone serwery", "zgłoszonych serwerów"},
+	},
+	events.Legit: {
+		Path: "/legit", Title: "Zaufani", About: "Lista osób zaufanych.",
+		Lead: "Moderacja nie miała zastrzeżeń do ich kont w dniu wpisu. Oszuści się pod nich podszywają, więc zawsze porównaj ID.",
+		Find: "Nick, ID lub słowo z opisu",
+		Noun: forms{"osoba zaufana", "osoby zaufane", "osób zaufanych"},
+	},
 }
 
 // option is a choice in a form, or a link.

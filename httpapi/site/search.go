@@ -95,7 +95,7 @@ func listTabs(q readmodel.RankedQuery, counts [events.NumLists]int) []tab {
 	const allLists = ""
 	tabs := []tab{newTab(allLists, "Wszystkie", total)}
 	for i, l := range events.Lists() {
-		tabs = append(tabs, newTab(l, wordsOf(l).Title, counts[i]))
+		tabs = append(tabs, newTab(l, allListWords[l].Title, counts[i]))
 	}
 	return tabs
 }
