@@ -28,13 +28,12 @@ import (
 const BucketName = "REGISTRY_SNAPSHOTS"
 
 const (
-	bucketStream  = "OBJ_" + BucketName
-	chunkPrefix   = "$O." + BucketName + ".C." // followed by an object's NUID
-	namePrefix    = "$O." + BucketName + ".M." // followed by a name in base64
-	headerLabel   = "header"                   // in an object's metadata
-	bucketTimeout = 10 * time.Second           // for one request, during which the broker may sync its disk
-	maxChunk      = 512 << 10                  // bytes; large, since the broker syncs its disk for each chunk
-	orphanAge     = 10 * time.Minute           // from this age on, chunks without a name belong to no running Put
+	bucketStream = "OBJ_" + BucketName
+	chunkPrefix  = "$O." + BucketName + ".C." // followed by an object's NUID
+	namePrefix   = "$O." + BucketName + ".M." // followed by a name in base64
+	headerLabel  = "header"                   // in an object's metadata
+	maxChunk     = 512 << 10                  // bytes; large, since the broker syncs its disk for each chunk
+	orphanAge    = 10 * time.Minute           // from this age on, chunks without a name belong to no running Put
 )
 
 // ErrNoSnapshot means that the bucket has no snapshot of a name.
@@ -43,14 +42,11 @@ var ErrNoSnapshot = errors.New("there is no snapshot of this name")
 // Bucket is the object store of snapshots, in the layout of NATS. The client library would read objects with a
 // consumer, but the roles' accounts do not let a consumer's messages through. So Bucket reads each message by a
 // request. Any goroutine may use a Bucket.
-type Bucket struct {
-	js     jetstream.JetStream
-	stream stream.Stream
-}
+type Bucket struct{ stream stream.Stream }
 
 // NewBucket returns the bucket, and makes no request.
 func NewBucket(js jetstream.JetStream) *Bucket {
-	return &Bucket{js, stream.Stream{JS: js, Name: bucketStream}}
+	return &Bucket{stream.Stream{JS: js, Name: bucketStream}}
 }
 
 // Object is one snapshot in the bucket.
@@ -109,7 +105,7 @@ func (b *Bucket) Put(ctx context.Context, s *Store) (Object, error) {
 		Bucket: BucketName, NUID: rand.Text(), Size: uint64(packed.Len()), Digest: jetstream.GetObjectDigestValue(checksum),
 	}
 
-	for chunk := range slices.Chunk(packed.Bytes(), int(min(maxChunk, b.js.Conn().MaxPayload()/2))) {
+	for chunk := range slices.Chunk(packed.Bytes(), int(min(maxChunk, b.stream.JS.Conn().MaxPayload()/2))) {
 		info.Chunks++
 		if err := b.putChunk(ctx, info.NUID, chunk); err != nil {
 			return Object{}, fmt.Errorf("chunk %d: %w", info.Chunks, err)
@@ -122,7 +118,8 @@ func (b *Bucket) Put(ctx context.Context, s *Store) (Object, error) {
 		return Object{}, err
 	}
 
-	err = b.publishMessage(ctx, nameSubject(info.Name), text, jetstream.WithExpectLastSequencePerSubject(0))
+	name := &nats.Msg{Subject: nameSubject(info.Name), Data: text}
+	err = b.stream.Publish(ctx, name, jetstream.WithExpectLastSequencePerSubject(0))
 	return Object{Name: info.Name, Time: time.Now(), Bytes: info.Size, Header: h, info: info}, err
 }
 
@@ -136,19 +133,11 @@ func writePacked(ctx context.Context, s *Store, to io.Writer) (Header, error) {
 }
 
 func (b *Bucket) putChunk(ctx context.Context, nuid string, chunk []byte) error {
-	err := b.publishMessage(ctx, chunkPrefix+nuid, chunk)
+	err := b.stream.Publish(ctx, &nats.Msg{Subject: chunkPrefix + nuid, Data: chunk})
 	if errors.Is(err, natserr.ErrRefused) { // say it without the NUID, so that the text is the same for all objects
 		return fmt.Errorf("%w: this user of the broker may not publish to %s>", natserr.ErrRefused, chunkPrefix)
 	}
 	return err
-}
-
-func (b *Bucket) publishMessage(ctx context.Context, subject string, data []byte, opts ...jetstream.PublishOpt) error {
-	ctx, cancel := context.WithTimeout(ctx, bucketTimeout)
-	defer cancel()
-	m := &nats.Msg{Subject: subject, Data: data}
-	_, err := b.js.PublishMsg(ctx, m, append(opts, jetstream.WithExpectStream(bucketStream))...)
-	return natserr.Explain(b.js.Conn(), err, subject)
 }
 
 func nameSubject(name string) string {

@@ -199,6 +199,12 @@ func (s Stream) PurgeBefore(ctx context.Context, subject string, sequence uint64
 // PublishAfter stores an event's JSON if last is the sequence of the last message on its subject.
 // Otherwise the error is a conflict (natserr.IsConflict).
 func (s Stream) PublishAfter(ctx context.Context, subject string, payload []byte, last uint64) error {
+	m := &nats.Msg{Subject: subject, Data: payload, Header: nats.Header{events.HeaderContent: {events.ContentType}}}
+	return s.Publish(ctx, m, jetstream.WithExpectLastSequencePerSubject(last))
+}
+
+// Publish stores a message in the stream.
+func (s Stream) Publish(ctx context.Context, m *nats.Msg, options ...jetstream.PublishOpt) error {
 	nc := s.JS.Conn()
 	if !nc.IsConnected() {
 		return ErrNotConnected
@@ -206,9 +212,8 @@ func (s Stream) PublishAfter(ctx context.Context, subject string, payload []byte
 
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	m := &nats.Msg{Subject: subject, Data: payload, Header: nats.Header{events.HeaderContent: {events.ContentType}}}
-	_, err := s.JS.PublishMsg(ctx, m, jetstream.WithExpectStream(s.Name), jetstream.WithExpectLastSequencePerSubject(last))
-	return natserr.Explain(nc, err, subject)
+	_, err := s.JS.PublishMsg(ctx, m, append(options, jetstream.WithExpectStream(s.Name))...)
+	return natserr.Explain(nc, err, m.Subject)
 }
 
 // requestAPI sends a request to JetStream's API about the stream. It returns the reply, which is JSON, or the
