@@ -5,13 +5,11 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/maypok86/otter/v2"
-	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
 )
 
@@ -84,7 +82,6 @@ type avatars struct {
 	ctx      context.Context // of the calls; ends when the server stops
 	platform *platform       // nil if there is none
 	cache    *otter.Cache[avatarKey, cachedAvatar]
-	running  singleflight.Group
 	slots    chan struct{} // has one element for each picture that is being fetched
 	limiter  *rate.Limiter
 	logger   *slog.Logger
@@ -99,8 +96,6 @@ type avatarKey struct {
 	user string
 	size int
 }
-
-func nameKey(user string) avatarKey { return avatarKey{user: user, size: 0} }
 
 // cachedAvatar is the result of a call: the name of a picture, or the picture. The zero value is a failure.
 type cachedAvatar struct {
@@ -169,13 +164,20 @@ func (a *avatars) findPicture(user string, size int) cachedAvatar {
 	if a.platform == nil || !isIssued(user) {
 		return cachedAvatar{result: avatarNone}
 	}
-	key := avatarKey{user, size}
-	if c, ok := a.findCached(key); ok {
+	if c, ok := a.cache.GetIfPresent(avatarKey{user, size}); ok {
 		return c
 	}
 
-	found, _, _ := a.running.Do(user+" "+strconv.Itoa(size), func() (any, error) { return a.fetchInTurn(key), nil })
-	return found.(cachedAvatar)
+	// No size can be fetched without the picture's name. If the name was not found, its result counts for every size.
+	if c, ok := a.cache.GetIfPresent(avatarKey{user: user}); ok && c.result != avatarFound {
+		return c
+	}
+
+	c, err := a.cache.Get(a.ctx, avatarKey{user, size}, avatarLoader(a.fetchInTurn))
+	if err != nil {
+		return cachedAvatar{result: avatarFailed}
+	}
+	return c
 }
 
 // isIssued reports whether a platform can have issued the id: 15 to 20 digits.
@@ -183,110 +185,65 @@ func isIssued(user string) bool {
 	return len(user) >= 15 && len(user) <= 20 && strings.Trim(user, "0123456789") == ""
 }
 
-// findCached returns the cached result for a user and a size.
-func (a *avatars) findCached(key avatarKey) (cachedAvatar, bool) {
-	if c, ok := a.cache.GetIfPresent(key); ok {
-		return c, true
-	}
+// avatarLoader makes a result for the cache. If it returns an error, nothing is cached.
+type avatarLoader = otter.LoaderFunc[avatarKey, cachedAvatar]
 
-	// No size can be fetched without the picture's name. If the name was not found, its result counts for every size.
-	c, ok := a.cache.GetIfPresent(nameKey(key.user))
-	return c, ok && c.result != avatarFound
-}
+var errNoTurn = errors.New("calls pause, or too many pictures are being fetched")
 
-// fetchInTurn asks the platform for a picture. It returns a failure at once if calls pause, or if too many pictures are being
-// fetched already.
-func (a *avatars) fetchInTurn(key avatarKey) cachedAvatar {
-	// Another request may have cached the picture since findPicture looked.
-	if c, ok := a.findCached(key); ok {
-		return c
-	}
-
+// fetchInTurn asks the platform for a picture: first for its name, unless the name is cached. If calls pause, or if too many
+// pictures are being fetched already, it returns errNoTurn.
+func (a *avatars) fetchInTurn(ctx context.Context, key avatarKey) (cachedAvatar, error) {
 	// Take a slot. If all slots are taken, fail at once.
 	select {
 	case a.slots <- struct{}{}:
 		defer func() { <-a.slots }()
 	default:
-		return cachedAvatar{result: avatarFailed}
+		return cachedAvatar{}, errNoTurn
 	}
 
 	// Wait for a turn, since at most perSecond fetches begin in a second. If the turn would come after the deadline of ctx, Wait
 	// fails at once. During the wait, another fetch may have failed and caused a pause.
-	ctx, cancel := context.WithTimeout(a.ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if err := a.limiter.Wait(ctx); err != nil || a.isPaused() {
-		return cachedAvatar{result: avatarFailed}
+		return cachedAvatar{}, errNoTurn
 	}
 
-	c, err := a.fetch(ctx, key)
-
-	// If this server is stopping, the failure is not the platform's.
-	isStopping := a.ctx.Err() != nil
-	if isStopping {
-		return cachedAvatar{result: avatarFailed}
-	}
-	if err != nil {
-		a.pauseFor(pauseAfter(err))
-		a.logged.Do(func() { a.logger.Warn("chat platform gives no picture", "error", err.Error()) })
-	}
-	return c
-}
-
-// fetch asks for the picture's name, unless the name is cached, and then for the picture. If the platform fails, fetch returns an
-// error. A missing picture is no failure.
-func (a *avatars) fetch(ctx context.Context, key avatarKey) (cachedAvatar, error) {
-	named, err := a.fetchName(ctx, key.user)
+	// Concurrent requests for several sizes of the picture share one call for its name.
+	named, err := a.cache.Get(ctx, avatarKey{user: key.user}, avatarLoader(a.fetchName))
 	if err != nil || named.result != avatarFound {
 		return named, err
 	}
 
 	media, picture, err := a.platform.fetchPicture(ctx, key.user, named.name, key.size)
-	c := cachedAvatar{result: resultOf(err), media: media, bytes: picture}
-	a.keep(key, c, err)
-	if c.result == avatarNone {
-		return c, nil
-	}
-	return c, err
+	return a.toResult(cachedAvatar{media: media, bytes: picture}, err)
 }
 
-// fetchName returns the name of a user's picture. Concurrent requests for several sizes of the picture share one call. The
-// key in running is the user alone, so it never equals a key of findPicture, which has a size, too.
-func (a *avatars) fetchName(ctx context.Context, user string) (cachedAvatar, error) {
-	found, err, _ := a.running.Do(user, func() (any, error) {
-		key := nameKey(user)
-		if c, ok := a.cache.GetIfPresent(key); ok {
-			return c, nil
-		}
-
-		name, err := a.platform.findName(ctx, user)
-		c := cachedAvatar{result: resultOf(err), name: name}
-		if err == nil && name == "" {
-			c.result = avatarNone
-		}
-
-		a.keep(key, c, err)
-		return c, err
-	})
-	return found.(cachedAvatar), err
+func (a *avatars) fetchName(ctx context.Context, key avatarKey) (cachedAvatar, error) {
+	name, err := a.platform.findName(ctx, key.user)
+	return a.toResult(cachedAvatar{name: name}, err)
 }
 
-func resultOf(err error) avatarResult {
+// toResult returns what to cache after a call that returned c or err. If the platform failed, calls pause. toResult returns an
+// error if the failure says nothing about the user: the platform asks for a pause, or this server is stopping.
+func (a *avatars) toResult(c cachedAvatar, err error) (cachedAvatar, error) {
 	switch outcomeOf(err) {
 	case outcomeOK:
-		return avatarFound
+		c.result = avatarFound
+		return c, nil
 	case outcomeNotFound:
-		return avatarNone
+		return cachedAvatar{result: avatarNone}, nil
 	}
-	return avatarFailed
-}
+	if a.ctx.Err() != nil {
+		return cachedAvatar{}, err
+	}
 
-// keep caches a result, unless the platform asks for a pause: that answer says nothing about the user.
-func (a *avatars) keep(key avatarKey, c cachedAvatar, err error) {
-	failure, ok := errors.AsType[*callError](err)
-	asksForPause := ok && failure.pause != 0
-	if !asksForPause {
-		a.cache.Set(key, c)
+	a.pauseFor(pauseAfter(err))
+	a.logged.Do(func() { a.logger.Warn("chat platform gives no picture", "error", err.Error()) })
+	if failure, ok := errors.AsType[*callError](err); ok && failure.pause != 0 {
+		return cachedAvatar{}, err
 	}
+	return cachedAvatar{result: avatarFailed}, nil
 }
 
 // pauseAfter returns for how long calls pause after a failure. An unusable answer may concern one user alone, so it causes a

@@ -24,7 +24,7 @@ type platform struct {
 	client   *client
 }
 
-// findName returns the name of a user's picture, or "" if there is none.
+// findName returns the name of a user's picture. If there is no picture, the outcome of the error is outcomeNotFound.
 func (p *platform) findName(ctx context.Context, user string) (string, error) {
 	header := http.Header{"Accept": {"application/json"}}
 	if p.token != "" {
@@ -32,17 +32,11 @@ func (p *platform) findName(ctx context.Context, user string) (string, error) {
 	}
 	body, err := p.client.get(ctx, upstreamChatAPI, p.api+"/users/"+url.PathEscape(user), header, maxProfile)
 
-	// Status 404 is an answer: there is no such user, so there is no picture. After 401 and 403, calls pause, since platforms
-	// block callers that keep trying with a wrong token.
-	if failure, ok := errors.AsType[*callError](err); ok {
-		switch failure.status {
-		case http.StatusNotFound:
-			return "", nil
-		case http.StatusUnauthorized, http.StatusForbidden:
-			failure.text += ", so the token may be missing or wrong"
-			failure.pause = deniedPause
-			return "", failure
-		}
+	// After 401 and 403, calls pause, since platforms block callers that keep trying with a wrong token.
+	failure, ok := errors.AsType[*callError](err)
+	if ok && (failure.status == http.StatusUnauthorized || failure.status == http.StatusForbidden) {
+		failure.text += ", so the token may be missing or wrong"
+		failure.pause = deniedPause
 	}
 	if err != nil {
 		return "", err
@@ -55,8 +49,12 @@ func (p *platform) findName(ctx context.Context, user string) (string, error) {
 		return "", &callError{outcome: outcomeUnusable, text: "the answer is not the expected JSON"}
 	}
 
+	if profile.Avatar == "" {
+		return "", &callError{outcome: outcomeNotFound, text: "the user has no picture"}
+	}
+
 	// The name becomes a part of an address, so only letters, digits, - and _ are accepted.
-	if profile.Avatar != "" && !events.IsID(profile.Avatar) {
+	if !events.IsID(profile.Avatar) {
 		return "", &callError{outcome: outcomeUnusable, text: "the name of the picture is not one"}
 	}
 	return profile.Avatar, nil
