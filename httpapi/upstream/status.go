@@ -5,10 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/singleflight"
 )
 
 // statusKept is how long the outcome of a round of probes is used.
@@ -44,8 +41,8 @@ type Component struct {
 type status struct {
 	ctx     context.Context // of the calls
 	probes  []*probe
-	running singleflight.Group
-	last    atomic.Pointer[Status] // nil before the first round
+	running chan struct{} // has an element during a round
+	last    *Status       // nil before the first round; only for the one whose element is in running
 }
 
 // newStatus makes the four probes in the order of the contract.
@@ -54,7 +51,7 @@ func newStatus(ctx context.Context, cfg Config, client *client) *status {
 		return &probe{id: id, call: call, metrics: client.metrics, logger: cfg.Logger}
 	}
 
-	s := &status{ctx: ctx, probes: []*probe{newProbe(upstreamDatabase, cfg.Status.Database)}}
+	s := &status{ctx: ctx, probes: []*probe{newProbe(upstreamDatabase, cfg.Status.Database)}, running: make(chan struct{}, 1)}
 	for _, c := range []struct{ id, address string }{
 		{upstreamGuard, cfg.Status.Guard}, {upstreamChat, cfg.Status.Chat}, {upstreamCoin, cfg.Status.Coin},
 	} {
@@ -69,26 +66,10 @@ func newStatus(ctx context.Context, cfg Config, client *client) *status {
 
 // latestRound returns the last round if it is fresh, else the running one or a new one.
 func (s *status) latestRound() *Status {
-	if last := s.freshRound(); last != nil {
-		return last
-	}
-	round, _, _ := s.running.Do("", func() (any, error) { return s.runRound(), nil })
-	return round.(*Status)
-}
-
-// freshRound returns the last round, or nil once it is too old.
-func (s *status) freshRound() *Status {
-	last := s.last.Load()
-	if last == nil || time.Since(last.CheckedAt) >= statusKept {
-		return nil
-	}
-	return last
-}
-
-// runRound probes every component, unless another round has ended just before this one began.
-func (s *status) runRound() *Status {
-	if last := s.freshRound(); last != nil {
-		return last
+	s.running <- struct{}{}
+	defer func() { <-s.running }()
+	if s.last != nil && time.Since(s.last.CheckedAt) < statusKept {
+		return s.last
 	}
 
 	round := &Status{Components: make([]Component, len(s.probes))}
@@ -99,7 +80,7 @@ func (s *status) runRound() *Status {
 	group.Wait()
 
 	round.CheckedAt = time.Now()
-	s.last.Store(round)
+	s.last = round
 	return round
 }
 
