@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -92,60 +93,66 @@ func TestBadChanges(t *testing.T) {
 // A reader that is ahead of this replica gets its page once the replica has come so far, unless
 // another stream has come instead.
 func TestChangesAhead(t *testing.T) {
-	f := serve(t)
-	answers := make(chan *response)
-	ask := func(target string) {
-		go func() { answers <- f.get(t, target) }()
-		eventstest.Until(t, func() bool { return len(f.public.sequenceWaiting) == 1 })
-	}
-	ask(changesOf + "?since=" + apitest.Sequence(1))
-	f.apply(events.Delisting{Revision: 1, List: events.Scammers, EntryID: "s1"})
-	if a := <-answers; a.status != http.StatusOK || !strings.Contains(a.body, `"upToDate":true,"changes":[]`) {
-		t.Errorf("%d %s", a.status, a.body)
-	}
-	ask(changesOf + "?since=" + apitest.Sequence(2))
-	f.model.NameFeed("other")
-	f.apply(events.Delisting{Revision: 1, List: events.Scammers, EntryID: "s2"})
-	if a := <-answers; a.status != http.StatusGone {
-		t.Errorf("%d %s", a.status, a.body)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		answers := make(chan *response)
+		ask := func(target string) {
+			go func() { answers <- f.get(t, target) }()
+			synctest.Wait()
+			require.Len(t, f.public.sequenceWaiting, 1)
+		}
+		ask(changesOf + "?since=" + apitest.Sequence(1))
+		f.apply(events.Delisting{Revision: 1, List: events.Scammers, EntryID: "s1"})
+		if a := <-answers; a.status != http.StatusOK || !strings.Contains(a.body, `"upToDate":true,"changes":[]`) {
+			t.Errorf("%d %s", a.status, a.body)
+		}
+		ask(changesOf + "?since=" + apitest.Sequence(2))
+		f.model.NameFeed("other")
+		f.apply(events.Delisting{Revision: 1, List: events.Scammers, EntryID: "s2"})
+		if a := <-answers; a.status != http.StatusGone {
+			t.Errorf("%d %s", a.status, a.body)
+		}
+	})
 }
 
 func at(n int) uint64 { return uint64(len(apitest.People()) + n) }
 
 // A poll that would be empty waits for the next change, and for nothing else.
 func TestLongPoll(t *testing.T) {
-	f := serve(t)
-	answers := make(chan *response)
-	poll := func(target string) {
-		go func() { answers <- f.get(t, target) }()
-		eventstest.Until(t, func() bool { return len(f.public.polls.waiting) == 1 })
-	}
-	poll(changesOf + "?wait=25&since=" + apitest.Sequence(0))
-	f.apply(events.Views{Revision: 1, List: events.Scammers, EntryID: "s1", Views: 11})
-	f.apply(events.Delisting{Revision: 1, List: events.Scammers, EntryID: "s1"})
-	a := <-answers
-	if want := fmt.Sprintf(`"until":%d,"upToDate":true,"changes":[{"seq":%[1]d,"op":"remove","list":"scammers","_id":"s1"}]}`, at(2)); !strings.HasSuffix(a.body, want) {
-		t.Errorf("%s, want %s", a.body, want)
-	}
-	if a.header.Get("Cache-Control") != "no-store" || a.header.Get("Registry-Sequence") != apitest.Sequence(2) {
-		t.Errorf("%v", a.header)
-	}
-	if a := f.get(t, changesOf+"?wait=25&since=0"); !strings.Contains(a.body, `"seq":2`) || a.header.Get("Cache-Control") != "no-store" {
-		t.Errorf("with changes there: %v %s", a.header, a.body)
-	}
-	if a := f.get(t, changesOf+"?wait=0&since="+apitest.Sequence(2)); a.header.Get("Cache-Control") != "public, s-maxage=5" {
-		t.Errorf("wait=0: %v", a.header)
-	}
-	if a := f.get(t, changesOf+"?wait=1&since="+apitest.Sequence(2)); !strings.HasSuffix(a.body, `"upToDate":true,"changes":[]}`) {
-		t.Errorf("after a second: %s", a.body)
-	}
-	poll(changesOf + "?wait=25&since=" + apitest.Sequence(2))
-	f.model.NameFeed("other")
-	if a := <-answers; a.status != http.StatusGone {
-		t.Errorf("another stream: %d %s", a.status, a.body)
-	}
-	eventstest.Until(t, func() bool { return len(f.public.polls.waiting) == 0 })
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		answers := make(chan *response)
+		poll := func(target string) {
+			go func() { answers <- f.get(t, target) }()
+			synctest.Wait()
+			require.Len(t, f.public.polls.waiting, 1)
+		}
+		poll(changesOf + "?wait=25&since=" + apitest.Sequence(0))
+		f.apply(events.Views{Revision: 1, List: events.Scammers, EntryID: "s1", Views: 11})
+		f.apply(events.Delisting{Revision: 1, List: events.Scammers, EntryID: "s1"})
+		a := <-answers
+		if want := fmt.Sprintf(`"until":%d,"upToDate":true,"changes":[{"seq":%[1]d,"op":"remove","list":"scammers","_id":"s1"}]}`, at(2)); !strings.HasSuffix(a.body, want) {
+			t.Errorf("%s, want %s", a.body, want)
+		}
+		if a.header.Get("Cache-Control") != "no-store" || a.header.Get("Registry-Sequence") != apitest.Sequence(2) {
+			t.Errorf("%v", a.header)
+		}
+		if a := f.get(t, changesOf+"?wait=25&since=0"); !strings.Contains(a.body, `"seq":2`) || a.header.Get("Cache-Control") != "no-store" {
+			t.Errorf("with changes there: %v %s", a.header, a.body)
+		}
+		if a := f.get(t, changesOf+"?wait=0&since="+apitest.Sequence(2)); a.header.Get("Cache-Control") != "public, s-maxage=5" {
+			t.Errorf("wait=0: %v", a.header)
+		}
+		if a := f.get(t, changesOf+"?wait=1&since="+apitest.Sequence(2)); !strings.HasSuffix(a.body, `"upToDate":true,"changes":[]}`) {
+			t.Errorf("after a second: %s", a.body)
+		}
+		poll(changesOf + "?wait=25&since=" + apitest.Sequence(2))
+		f.model.NameFeed("other")
+		if a := <-answers; a.status != http.StatusGone {
+			t.Errorf("another stream: %d %s", a.status, a.body)
+		}
+		eventstest.Until(t, func() bool { return len(f.public.polls.waiting) == 0 })
+	})
 }
 
 // Everybody who waits gets an answer when the server stops or what it has is too old; a reader that

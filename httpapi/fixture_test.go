@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -24,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fixture is the public API on a real listener, before a real read model.
+// fixture is the public API before a real read model.
 type fixture struct {
 	model    *readmodel.Model
 	render   *readmodel.Renderer
@@ -42,9 +43,20 @@ func asOf() time.Time { return apitest.AsOf() }
 // serve starts the API over apitest.People. It is ready and not frozen.
 func serve(t testing.TB, mutate ...func(*Config)) *fixture {
 	t.Helper()
+	f := newFixture(t, mutate...)
+	f.addr = listen(t, NewServer(f.public, 0, f.public.logger))
+	t.Cleanup(f.public.EndFollowing) // first: the server waits for polls
+	f.client.Transport = &http.Transport{DisableCompression: true}
+	t.Cleanup(f.client.CloseIdleConnections)
+	return f
+}
+
+// newFixture is serve without a network. In a bubble of testing/synctest, a time limit then ends only if the test waits for it.
+func newFixture(t testing.TB, mutate ...func(*Config)) *fixture {
+	t.Helper()
 	f := &fixture{
 		model: readmodel.New(), render: readmodel.NewRenderer(), registry: prometheus.NewRegistry(),
-		log: &eventstest.Log{}, contract: newContract(t),
+		log: &eventstest.Log{}, contract: newContract(t), addr: "registry.example",
 	}
 	f.state.Store(&Readiness{Ready: true, AsOf: asOf()})
 	f.model.NameFeed(apitest.Epoch)
@@ -63,15 +75,23 @@ func serve(t testing.TB, mutate ...func(*Config)) *fixture {
 	require.NoError(t, err)
 	f.public = public
 	t.Cleanup(public.Close)
-	f.addr = listen(t, NewServer(public, 0, cfg.Logger))
-	t.Cleanup(public.EndFollowing) // first: the server waits for polls
 	f.client = &http.Client{
-		Timeout:       30 * time.Second, // no test waits forever
-		Transport:     &http.Transport{DisableCompression: true},
+		Timeout:       time.Minute, // no test waits forever
+		Transport:     direct{public},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	t.Cleanup(f.client.CloseIdleConnections)
 	return f
+}
+
+// direct passes requests to a handler of this process.
+type direct struct{ http.Handler }
+
+func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
+	in := httptest.NewRequestWithContext(r.Context(), r.Method, r.URL.RequestURI(), nil)
+	in.Header = r.Header
+	w := httptest.NewRecorder()
+	d.ServeHTTP(w, in)
+	return w.Result(), nil
 }
 
 // listen serves on a free port until the test ends, and waits for the end.
@@ -82,7 +102,7 @@ func listen(t testing.TB, srv *http.Server) string {
 	address, done := l.Addr().String(), make(chan struct{})
 	go func() { defer close(done); _ = srv.Serve(LimitConnections(l, 0, nil, func() {})) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := srv.Shutdown(ctx); err != nil {
 			t.Error(err)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -93,39 +94,45 @@ func TestMinSequenceValues(t *testing.T) {
 
 // An answer at a sequence waits for it, up to 2 s, and is never older. At most 256 wait, and none while waiting is useless.
 func TestMinSequenceWaits(t *testing.T) {
-	f := serve(t)
-	got := make(chan *response)
-	go func() { got <- f.get(t, "/api/donate/status?id=d-1", minSeqHeader, apitest.Sequence(1)) }()
-	eventstest.Until(t, func() bool { return len(f.public.sequenceWaiting) == 1 })
-	f.apply(apitest.People()[0])
-	a := <-got
-	require.Equal(t, "200 "+apitest.Sequence(1), fmt.Sprint(a.status, " ", a.header.Get("Registry-Sequence")))
-	require.Empty(t, f.public.sequenceWaiting)
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		got := make(chan *response)
+		go func() { got <- f.get(t, "/api/donate/status?id=d-1", minSeqHeader, apitest.Sequence(1)) }()
+		synctest.Wait()
+		require.Len(t, f.public.sequenceWaiting, 1)
+		f.apply(apitest.People()[0])
+		a := <-got
+		require.Equal(t, "200 "+apitest.Sequence(1), fmt.Sprint(a.status, " ", a.header.Get("Registry-Sequence")))
+		require.Empty(t, f.public.sequenceWaiting)
 
-	began := time.Now()
-	a = f.wantError(t, http.StatusServiceUnavailable, "Trwa wczytywanie danych.", http.MethodGet, "/api/scammers", minSeqHeader, "18446744073709551615")
-	require.GreaterOrEqual(t, time.Since(began), 2*time.Second)
-	require.Equal(t, "1", a.header.Get("Retry-After"))
+		began := time.Now()
+		a = f.wantError(t, http.StatusServiceUnavailable, "Trwa wczytywanie danych.", http.MethodGet, "/api/scammers", minSeqHeader, "18446744073709551615")
+		require.Equal(t, 2*time.Second, time.Since(began))
+		require.Equal(t, "1", a.header.Get("Retry-After"))
 
-	require.Equal(t, 256, cap(f.public.sequenceWaiting))
-	f.public.sequenceWaiting = newPlaces(0)
-	a = f.wantError(t, http.StatusServiceUnavailable, "Serwer jest przeciążony.", http.MethodGet, "/api/scammers", minSeqHeader, apitest.Sequence(2))
-	require.Equal(t, "1", a.header.Get("Retry-After"))
-	require.Equal(t, http.StatusOK, f.get(t, "/api/scammers", minSeqHeader, apitest.Sequence(1)).status, "a sequence that is reached")
-	f.set(func(s *Readiness) { s.Frozen = true })
-	f.wantError(t, http.StatusServiceUnavailable, "Trwa wczytywanie danych.", http.MethodGet, "/api/scammers", minSeqHeader, apitest.Sequence(2))
-	require.Equal(t, http.StatusOK, f.get(t, "/api/scammers", minSeqHeader, apitest.Sequence(1)).status, "frozen, a sequence that is reached")
+		require.Equal(t, 256, cap(f.public.sequenceWaiting))
+		f.public.sequenceWaiting = newPlaces(0)
+		a = f.wantError(t, http.StatusServiceUnavailable, "Serwer jest przeciążony.", http.MethodGet, "/api/scammers", minSeqHeader, apitest.Sequence(2))
+		require.Equal(t, "1", a.header.Get("Retry-After"))
+		require.Equal(t, http.StatusOK, f.get(t, "/api/scammers", minSeqHeader, apitest.Sequence(1)).status, "a sequence that is reached")
+		f.set(func(s *Readiness) { s.Frozen = true })
+		f.wantError(t, http.StatusServiceUnavailable, "Trwa wczytywanie danych.", http.MethodGet, "/api/scammers", minSeqHeader, apitest.Sequence(2))
+		require.Equal(t, http.StatusOK, f.get(t, "/api/scammers", minSeqHeader, apitest.Sequence(1)).status, "frozen, a sequence that is reached")
+	})
 }
 
 // The awaited event may be the one that makes enough entries.
 func TestMinSequenceWaitsForEnoughEntries(t *testing.T) {
-	f := serve(t)
-	f.public.health.MinEntries = f.model.View().Total() + 1
-	got := make(chan *response)
-	go func() { got <- f.get(t, "/api/scammers", minSeqHeader, apitest.Sequence(1)) }()
-	eventstest.Until(t, func() bool { return len(f.public.sequenceWaiting) == 1 })
-	entry := eventstest.Entries(1, 1)[0]
-	entry.List, entry.Verified = events.Scammers, true
-	f.apply(entry)
-	require.Equal(t, http.StatusOK, (<-got).status)
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		f.public.health.MinEntries = f.model.View().Total() + 1
+		got := make(chan *response)
+		go func() { got <- f.get(t, "/api/scammers", minSeqHeader, apitest.Sequence(1)) }()
+		synctest.Wait()
+		require.Len(t, f.public.sequenceWaiting, 1)
+		entry := eventstest.Entries(1, 1)[0]
+		entry.List, entry.Verified = events.Scammers, true
+		f.apply(entry)
+		require.Equal(t, http.StatusOK, (<-got).status)
+	})
 }

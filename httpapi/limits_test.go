@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/stretchr/testify/require"
@@ -23,35 +25,40 @@ import (
 // Lists and look-ups by id do not wait for searches. One search runs for each CPU but one; so
 // many wait, and the others are refused at once.
 func TestSearchesAreBounded(t *testing.T) {
-	f := serve(t, withSite)
-	busy := newTurns()
-	for range max(runtime.GOMAXPROCS(0)-1, 1) {
-		require.NoError(t, busy.take(t.Context()))
-	}
-	require.False(t, busy.free.TryAcquire(1), "a CPU is left for everything else")
-	require.Equal(t, errBusy, busy.take(t.Context()), "after a second")
-	require.Equal(t, 64, cap(busy.waiting))
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, withSite)
+		busy := newTurns()
+		for range max(runtime.GOMAXPROCS(0)-1, 1) {
+			require.NoError(t, busy.take(t.Context()))
+		}
+		require.False(t, busy.free.TryAcquire(1), "a CPU is left for everything else")
+		began := time.Now()
+		require.Equal(t, errBusy, busy.take(t.Context()))
+		require.Equal(t, time.Second, time.Since(began))
+		require.Equal(t, 64, cap(busy.waiting))
 
-	f.boundSearches(2)
-	require.NoError(t, f.public.searches.take(t.Context()))
-	got := make(chan *response)
-	for _, target := range []string{"/api/scammers?search=adam", "/api/check?search=adam"} {
-		go func() { got <- f.get(t, target) }()
-	}
-	eventstest.Until(t, func() bool { return len(f.public.searches.waiting) == 2 })
-	a := f.wantError(t, http.StatusServiceUnavailable, "Serwer jest przeciążony.", http.MethodGet, "/api/legit?search=adam")
-	require.Equal(t, "1", a.header.Get("Retry-After"))
-	for _, target := range []string{"/?search=adam", "/?search=111111111111111111,222222222222222222", "/?search=111111111111111111&id=222222222222222222"} {
-		require.Equal(t, http.StatusServiceUnavailable, f.fetch(t, http.MethodGet, target).status, target)
-	}
-	for _, target := range []string{"/api/scammers", "/api/scammers?id=1&search=adam", "/api/check?id=1", "/api/check?search=<@1>",
-		"/", "/?id=111111111111111111", "/?search=<@111111111111111111>"} {
-		require.Equal(t, http.StatusOK, f.fetch(t, http.MethodGet, target).status, "%s waited for a search", target)
-	}
-	f.public.searches.leave()
-	for range 2 {
-		require.Equal(t, http.StatusOK, (<-got).status)
-	}
+		f.boundSearches(2)
+		require.NoError(t, f.public.searches.take(t.Context()))
+		got := make(chan *response)
+		for _, target := range []string{"/api/scammers?search=adam", "/api/check?search=adam"} {
+			go func() { got <- f.get(t, target) }()
+		}
+		synctest.Wait()
+		require.Len(t, f.public.searches.waiting, 2)
+		a := f.wantError(t, http.StatusServiceUnavailable, "Serwer jest przeciążony.", http.MethodGet, "/api/legit?search=adam")
+		require.Equal(t, "1", a.header.Get("Retry-After"))
+		for _, target := range []string{"/?search=adam", "/?search=111111111111111111,222222222222222222", "/?search=111111111111111111&id=222222222222222222"} {
+			require.Equal(t, http.StatusServiceUnavailable, f.fetch(t, http.MethodGet, target).status, target)
+		}
+		for _, target := range []string{"/api/scammers", "/api/scammers?id=1&search=adam", "/api/check?id=1", "/api/check?search=<@1>",
+			"/", "/?id=111111111111111111", "/?search=<@111111111111111111>"} {
+			require.Equal(t, http.StatusOK, f.fetch(t, http.MethodGet, target).status, "%s waited for a search", target)
+		}
+		f.public.searches.leave()
+		for range 2 {
+			require.Equal(t, http.StatusOK, (<-got).status)
+		}
+	})
 }
 
 // long adds entries whose reasons are as long as an event allows.
@@ -166,15 +173,15 @@ func TestRateLimit(t *testing.T) {
 // Over HTTP: documented paths count, pictures by themselves, unknown ones do not.
 func TestRateLimitOverHTTP(t *testing.T) {
 	f := serve(t, func(c *Config) {
-		c.RateLimit, c.TrustedProxies = 0.002, prefixes(t, "127.0.0.0/8")
+		c.RateLimit, c.TrustedProxies = 1e-6, prefixes(t, "127.0.0.0/8") // nobody is allowed a second request while the test runs
 	})
 	for i, target := range documented() {
 		client := []string{"X-Forwarded-For", fmt.Sprintf("198.51.100.%d", i)}
 		f.get(t, "/nope", client...)
 		require.NotEqual(t, http.StatusTooManyRequests, f.get(t, target+"?id=1", client...).status, target)
-		wait := "500"
+		wait := "1000000"
 		if strings.HasPrefix(target, avatarPath) { // a page has many
-			wait = "9"
+			wait = "16667"
 			for range bounds.MaxLimit - 1 {
 				if a := f.get(t, target+"?id=1", client...); a.status != http.StatusOK {
 					require.Equal(t, http.StatusTooManyRequests, a.status)

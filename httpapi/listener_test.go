@@ -22,7 +22,7 @@ func (f *fixture) dial(t testing.TB) *net.TCPConn {
 	conn, err := net.Dial("tcp", f.addr)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
-	require.NoError(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
+	require.NoError(t, conn.SetDeadline(time.Now().Add(time.Minute)))
 	return conn.(*net.TCPConn)
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -15,13 +16,13 @@ import (
 	"example.org/registry/httpapi/upstream"
 )
 
-// serveSite starts a site whose data is up to date.
+// serveSite starts a site whose data is up to date: in an hour it would still be.
 func serveSite(t testing.TB, mutate ...func(*Config)) *fixture {
 	t.Helper()
 	f := serve(t, append([]func(*Config){func(cfg *Config) {
 		cfg.Site = &site.Config{AppealsURL: "https://appeals.example.org/"}
 	}}, mutate...)...)
-	f.set(func(s *Readiness) { s.AsOf = time.Now() })
+	f.set(func(s *Readiness) { s.AsOf = time.Now().Add(time.Hour) })
 	return f
 }
 
@@ -107,7 +108,7 @@ func TestPageTags(t *testing.T) {
 		if b := f.fetch(t, http.MethodGet, target, "If-None-Match", tag); b.status != http.StatusOK || b.header.Get("ETag") == tag {
 			t.Errorf("%s: %d, tag %s although the data is an hour old", target, b.status, b.header.Get("ETag"))
 		}
-		f.set(func(s *Readiness) { s.AsOf = time.Now() })
+		f.set(func(s *Readiness) { s.AsOf = time.Now().Add(time.Hour) })
 	}
 	before := f.fetch(t, http.MethodGet, "/servers").header.Get("ETag")
 	f.apply(events.Views{Revision: 1, List: events.Servers, EntryID: "g1", Views: 99})
@@ -122,26 +123,28 @@ func TestPageTags(t *testing.T) {
 
 // Data that is older than a minute is said to be.
 func TestPageBanner(t *testing.T) {
-	f := serveSite(t)
-	for _, target := range append(sitePages(), somebodysPage) {
-		for age, hidden := range map[time.Duration]bool{time.Second: true, 50 * time.Second: true, 2 * time.Minute: false} {
-			asOf := time.Now().Add(-age)
-			f.set(func(s *Readiness) { s.AsOf = asOf })
-			a := f.fetch(t, http.MethodGet, target)
-			if got := strings.Contains(a.body, `role="status" hidden>`); got != hidden {
-				t.Errorf("%s, %v old: hidden %v", target, age, got)
-			}
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, withSite)
+		for _, target := range append(sitePages(), somebodysPage) {
+			for age, hidden := range map[time.Duration]bool{time.Second: true, staleAfter: true, staleAfter + 1: false} {
+				asOf := time.Now().Add(-age)
+				f.set(func(s *Readiness) { s.AsOf = asOf })
+				a := f.fetch(t, http.MethodGet, target)
+				if got := strings.Contains(a.body, `role="status" hidden>`); got != hidden {
+					t.Errorf("%s, %v old: hidden %v", target, age, got)
+				}
 
-			// Reports on the page may have the same time of day, so only the banner's own counts.
-			_, rest, _ := strings.Cut(a.body, `id="stan">`)
-			stated, _, _ := strings.Cut(rest, "<")
-			if said := strings.HasSuffix(stated, asOf.UTC().Format(" 2006, 15:04 UTC")); said == hidden {
-				t.Errorf("%s, %v old: the time is there: %v", target, age, said)
+				// Reports on the page may have the same time of day, so only the banner's own counts.
+				_, rest, _ := strings.Cut(a.body, `id="stan">`)
+				stated, _, _ := strings.Cut(rest, "<")
+				if said := strings.HasSuffix(stated, asOf.UTC().Format(" 2006, 15:04 UTC")); said == hidden {
+					t.Errorf("%s, %v old: the time is there: %v", target, age, said)
+				}
 			}
 		}
-	}
-	f.set(func(s *Readiness) { s.AsOf = time.Time{} }) // unknown
-	require.NotContains(t, f.fetch(t, http.MethodGet, somebodysPage).body, `role="status" hidden>`)
+		f.set(func(s *Readiness) { s.AsOf = time.Time{} }) // unknown
+		require.NotContains(t, f.fetch(t, http.MethodGet, somebodysPage).body, `role="status" hidden>`)
+	})
 }
 
 // The parameters are the API's, and what the API refuses is refused by a page.
@@ -298,22 +301,24 @@ func withSite(c *Config) { c.Site = &site.Config{} }
 
 // The page shows the round that /api/status tells, also while the model is loading.
 func TestStatusPage(t *testing.T) {
-	f := serve(t, withSite, func(c *Config) {
-		c.Health.Readiness = func() Readiness { return Readiness{} }
-		c.Status = upstream.StatusConfig{Database: func(context.Context) error { return nil }, Guard: "http://127.0.0.1:1"}
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, withSite, func(c *Config) {
+			c.Health.Readiness = func() Readiness { return Readiness{} }
+			c.Status = upstream.StatusConfig{Database: func(context.Context) error { return nil }, Guard: "http://127.0.0.1:1"}
+		})
+		api, page := f.get(t, "/api/status"), f.fetch(t, http.MethodGet, "/status")
+		_, stamp, _ := strings.Cut(api.body, `"checkedAt":"`)
+		stamp, _, _ = strings.Cut(stamp, `"`)
+		if page.status != http.StatusOK || !strings.Contains(page.body, `datetime="`+stamp+`"`) || strings.Count(page.body, `<li class="fails">`) != 2 || strings.Count(page.body, `<li class="unchecked">`) != 2 {
+			t.Errorf("%s: %d %s", stamp, page.status, page.body)
+		}
+		if page.header.Get("Cache-Control") != "public, s-maxage=15" || page.header.Get("Content-Security-Policy") == "" {
+			t.Errorf("%v", page.header)
+		}
+		if bad := f.fetch(t, http.MethodGet, "/status?a=%zz"); bad.status != http.StatusBadRequest || !strings.Contains(bad.body, "<!doctype html>") {
+			t.Errorf("%d %s", bad.status, bad.body)
+		}
 	})
-	api, page := f.get(t, "/api/status"), f.fetch(t, http.MethodGet, "/status")
-	_, stamp, _ := strings.Cut(api.body, `"checkedAt":"`)
-	stamp, _, _ = strings.Cut(stamp, `"`)
-	if page.status != http.StatusOK || !strings.Contains(page.body, `datetime="`+stamp+`"`) || strings.Count(page.body, `<li class="fails">`) != 2 || strings.Count(page.body, `<li class="unchecked">`) != 2 {
-		t.Errorf("%s: %d %s", stamp, page.status, page.body)
-	}
-	if page.header.Get("Cache-Control") != "public, s-maxage=15" || page.header.Get("Content-Security-Policy") == "" {
-		t.Errorf("%v", page.header)
-	}
-	if bad := f.fetch(t, http.MethodGet, "/status?a=%zz"); bad.status != http.StatusBadRequest || !strings.Contains(bad.body, "<!doctype html>") {
-		t.Errorf("%d %s", bad.status, bad.body)
-	}
 }
 
 // The page names the address of the service: the configured one, or that of the request.
