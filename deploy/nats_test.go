@@ -80,7 +80,7 @@ func (c *cluster) connect(t *testing.T, role string, more ...nats.Option) *nats.
 	t.Helper()
 	key, err := nats.NkeyOptionFromSeed(filepath.Join(secrets, role+".nk"))
 	require.NoError(t, err)
-	nc, err := nats.Connect(c.clientURL(), append(more, key, nats.CustomInboxPrefix("_INBOX."+role), nats.Name(role),
+	nc, err := nats.Connect(c.clientURL(), append(more, key, nats.CustomInboxPrefix("_INBOX."+role), nats.Name(role), nats.Timeout(registrytest.Patience),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))...)
 	require.NoError(t, err)
 	t.Cleanup(nc.Close)

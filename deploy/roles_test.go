@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -144,7 +143,7 @@ esac`
 
 func jetStream(t *testing.T, nc *nats.Conn) jetstream.JetStream {
 	t.Helper()
-	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(5*time.Second))
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(registrytest.Patience))
 	require.NoError(t, err)
 	return js
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
 	"example.org/registry/events/stream"
 )
 
@@ -17,7 +18,7 @@ func (w *world) makeStream(change func(*jetstream.StreamConfig)) {
 	w.Helper()
 	cfg := stream.Config(events.DefaultStream, 1, events.DefaultHistory, stream.Identity{})
 	change(&cfg)
-	_, err := w.js.CreateStream(w.Context(), cfg)
+	_, err := eventstest.Create(w.Context(), w.js, cfg) // one of the same name may just have been deleted
 	require.NoError(w, err)
 }
 

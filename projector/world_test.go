@@ -104,7 +104,7 @@ func (w *world) startBroker() {
 	nc, err := b.Connect(append(ConnectOptions(), nats.ReconnectWait(20*time.Millisecond))...)
 	require.NoError(w, err)
 	w.broker = b
-	w.js, err = jetstream.New(nc)
+	w.js, err = jetstream.New(nc, jetstream.WithDefaultTimeout(patience))
 	require.NoError(w, err)
 	w.await("the broker is up", func() bool { return nc.IsConnected() })
 }
@@ -269,8 +269,7 @@ func (w *world) publish(n int) {
 func (w *world) send(all ...events.Data) {
 	w.Helper()
 	for _, data := range all {
-		_, err := w.js.PublishMsg(w.Context(), messageOf(w, data))
-		require.NoError(w, err)
+		w.put(messageOf(w, data))
 		w.know(data)
 	}
 }

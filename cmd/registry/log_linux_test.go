@@ -58,7 +58,7 @@ func startUnread(t *testing.T) *unread {
 // rejected events.
 func (u *unread) causeLines() {
 	u.t.Helper()
-	nc, err := nats.Connect(u.nats)
+	nc, err := nats.Connect(u.nats, nats.Timeout(registrytest.Patience))
 	require.NoError(u.t, err)
 	defer nc.Close()
 	for range 40 {

@@ -187,7 +187,7 @@ func scriptBroker(ts *testscript.TestScript, neg bool, args []string) {
 
 // onStream calls f with the broker at url.
 func onStream(ts *testscript.TestScript, url string, f func(context.Context, jetstream.JetStream) error) {
-	nc, err := nats.Connect(url)
+	nc, err := nats.Connect(url, nats.Timeout(patience))
 	ts.Check(err)
 	defer nc.Close()
 	js, err := jetstream.New(nc)

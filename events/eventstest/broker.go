@@ -103,7 +103,7 @@ func Connect(t testing.TB, b *broker.Broker, opts ...nats.Option) jetstream.JetS
 // Dial opens JetStream on a connection to url, closed at the test's end.
 func Dial(t testing.TB, url string, opts ...nats.Option) jetstream.JetStream {
 	t.Helper()
-	nc, err := nats.Connect(url, opts...)
+	nc, err := nats.Connect(url, append([]nats.Option{nats.Timeout(patience)}, opts...)...)
 	require.NoError(t, err)
 	return openJetStream(t, nc)
 }
@@ -111,7 +111,7 @@ func Dial(t testing.TB, url string, opts ...nats.Option) jetstream.JetStream {
 func openJetStream(t testing.TB, nc *nats.Conn) jetstream.JetStream {
 	t.Helper()
 	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(patience))
 	require.NoError(t, err)
 	return js
 }

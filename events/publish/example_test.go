@@ -33,7 +33,7 @@ func Example() {
 	}
 	publisher := publish.New(js, publish.Config{Stream: events.DefaultStream})
 
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	entry := events.Entry{
 		List: events.Scammers, EntryID: "66f2c0ffee", ChatID: "900000000000000001", Name: "Jan Oszust",
@@ -80,7 +80,7 @@ func exampleBroker() (url string, stop func()) {
 	if err != nil {
 		panic(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if _, err := js.CreateStream(ctx, stream.Config(events.DefaultStream, 1, events.DefaultHistory, stream.Identity{})); err != nil {
 		panic(err)

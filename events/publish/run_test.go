@@ -191,6 +191,7 @@ func TestPublishAllBehindHostileHeaders(t *testing.T) {
 
 // A batch whose acknowledgment is lost is asked for again, and stored once.
 func TestPublishAllAfterALostAcknowledgment(t *testing.T) {
+	t.Parallel()
 	b := eventstest.Broker(t)
 	stream := eventstest.Stream(t, eventstest.Connect(t, b))
 	var lost atomic.Bool
@@ -202,8 +203,7 @@ func TestPublishAllAfterALostAcknowledgment(t *testing.T) {
 	js, err := jetstream.New(nc)
 	require.NoError(t, err)
 	evs := eventstest.Events(1500, 4)
-	p := publish.New(js, publish.Config{Timeout: 3 * time.Second})
-	sum, err := p.PublishAll(t.Context(), messages(evs))
+	sum, err := newPublisher(js).PublishAll(t.Context(), messages(evs))
 	require.NoError(t, err)
 	require.True(t, lost.Load())
 	require.Equal(t, publish.Summary{Sent: 500, Known: 1000, LastSequence: 1500}, sum)
@@ -308,7 +308,7 @@ func TestPublishAllStopsWithItsContext(t *testing.T) {
 // readAll reads what the stream keeps, in order.
 func readAll(t rapid.TB, s jetstream.Stream) []events.Event {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	info, err := s.Info(ctx)
 	require.NoError(t, err)
