@@ -48,9 +48,9 @@ func serveAvatar(x *exchange) error {
 	}
 
 	x.media = picture.Type
-	x.cache = policy{control: "public, max-age=3600"}
+	cache := policy{control: "public, max-age=3600"}
 	if picture.Failed { // the platform may have a better picture soon
-		x.cache = policy{control: "public, max-age=60"}
+		cache = policy{control: "public, max-age=60"}
 	}
-	return x.send(picture.Bytes)
+	return x.send(cache, "", picture.Bytes)
 }

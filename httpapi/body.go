@@ -100,9 +100,13 @@ func appendPage(dst []byte, p readmodel.Page) []byte {
 	return fmt.Appendf(dst, `,"total":%d,"hasMore":%t}`, p.Total, p.HasMore)
 }
 
-// appendCheck appends the result of a check (httpapi/CONTRACT.md#check) without the opening brace. The caller appends that brace,
-// and in a batch an id after it.
+// appendCheck appends the result of a check (httpapi/CONTRACT.md#check).
 func appendCheck(dst []byte, c readmodel.CheckResult) []byte {
+	return appendFindings(append(dst, '{'), c)
+}
+
+// appendFindings appends the result of a check without the opening brace, after which a batch has an id.
+func appendFindings(dst []byte, c readmodel.CheckResult) []byte {
 	dst = appendArray(append(dst, `"results":`...), c.Groups, appendGroup)
 	if len(c.Similar) > 0 {
 		dst = appendArray(append(dst, `,"similar":`...), c.Similar, appendGroup)
@@ -122,7 +126,7 @@ func appendGroup(dst []byte, g readmodel.Group) []byte {
 func appendBatch(dst []byte, batch []batchResult) []byte {
 	dst = appendArray(append(dst, `{"results":`...), batch, func(dst []byte, b batchResult) []byte {
 		dst = appendText(append(dst, `{"id":`...), b.asked)
-		return appendCheck(append(dst, ','), b.found)
+		return appendFindings(append(dst, ','), b.found)
 	})
 	return append(dst, '}')
 }

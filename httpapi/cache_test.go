@@ -52,7 +52,7 @@ func drawQuery(t *rapid.T, v *readmodel.View) (target, want string) {
 	word := rapid.SampledFrom([]string{"", "nowy", "konto", "a"}).Draw(t, "search")
 	if word != "" && rapid.Bool().Draw(t, "check") {
 		found, _ := v.Check(ctx, readmodel.CheckQuery{Search: word})
-		return "/api/check?search=" + word, `{` + string(appendCheck(nil, found))
+		return "/api/check?search=" + word, string(appendCheck(nil, found))
 	}
 	list := rapid.SampledFrom([]events.List{events.Scammers, events.Legit}).Draw(t, "list")
 	q := readmodel.ListQuery{List: list, Search: word, Limit: rapid.SampledFrom([]int{1, 30}).Draw(t, "limit")}

@@ -98,18 +98,11 @@ func serveChanges(x *exchange) error {
 		}
 	}
 
-	if sent, err := x.sendKnown(feedCache, view.Feed().Tag()); sent || err != nil {
-		return err
-	}
-
-	page := view.Feed().Page(q.since, q.limit, readmodel.MaxFeedPageBytes)
-	body, err := x.makeBody(sizeOfFeed(&page))
-	if err != nil {
-		return err
-	}
-
-	x.api.metrics.feedPages.Inc()
-	return x.send(appendFeed(body, &page))
+	return x.sendKept(feedCache, view.Feed().Tag(), func() ([]byte, error) {
+		x.api.metrics.feedPages.Inc()
+		page := view.Feed().Page(q.since, q.limit, readmodel.MaxFeedPageBytes)
+		return makeBody(x, sizeOfFeed(&page), &page, appendFeed)
+	})
 }
 
 // loadFeed loads a view of q.epoch at the sequence q.since or after it.

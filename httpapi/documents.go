@@ -28,10 +28,7 @@ func serveDocument(media, cacheControl string, body []byte) handler {
 	tag := hashTag(body)
 	return func(x *exchange) error {
 		x.media = media
-		if sent, err := x.sendKnown(policy{control: cacheControl}, tag); sent || err != nil {
-			return err
-		}
-		return x.send(body)
+		return x.sendKept(policy{control: cacheControl}, tag, func() ([]byte, error) { return body, nil })
 	}
 }
 
@@ -57,8 +54,7 @@ const securityTxtValid = 180 * 24 * time.Hour
 func serveSecurityText(baseURL string) handler {
 	return func(x *exchange) error {
 		x.media = plainText
-		x.cache = policy{control: "public, max-age=3600"}
-		return x.send([]byte(securityText(baseURL, time.Now())))
+		return x.send(policy{control: "public, max-age=3600"}, "", []byte(securityText(baseURL, time.Now())))
 	}
 }
 

@@ -21,8 +21,8 @@ import (
 // handler answers a request: it returns nil once it has sent the answer, else the failure to be sent.
 type handler func(x *exchange) error
 
-// exchange is one request and its answer. A handler calls, in this order: loadView, sendKnown, search, makeBody, send.
-// Only one goroutine uses an exchange.
+// exchange is one request and its answer. A handler reads the parameters, loads a view and sends one answer: with sendKept if a
+// tag of the view names the content, else with send, sendHashed or sendJSON. Only one goroutine uses an exchange.
 type exchange struct {
 	head
 	api   *Public
@@ -31,8 +31,7 @@ type exchange struct {
 	took  prometheus.Observer // gets the time that making the answer took
 
 	gzip   bool // the body may be compressed, and the client accepts that
-	keep   bool // send keeps the body, for the next request with the same address and tag
-	memory int  // bytes that the answer holds of the budget (holdMemory)
+	memory int  // bytes that the answer holds of the budget; serve gives them back
 }
 
 // serve returns h as a handler of a route for gin. To a client that is over its limit, it sends 429 without calling h.
@@ -55,34 +54,59 @@ func (p *Public) serve(route string, limit *rateLimit, h handler) gin.HandlerFun
 // query returns the query string as sent.
 func (x *exchange) query() string { return x.c.Request.URL.RawQuery }
 
-// sendKnown sets the cache policy and the tag of the answer. If it can, it answers without a query: with 304 if the client has the
-// content of this tag, or with a kept body of this tag. It reports whether it has answered; if not, send will keep the body.
-func (x *exchange) sendKnown(cache policy, tag string) (sent bool, err error) {
+// sendKept sends the content that tag names. It calls find, which makes the body, only if no body with this tag is kept and the
+// client does not have the content. The body is then kept for the next request with the same address.
+func (x *exchange) sendKept(cache policy, tag string, find func() ([]byte, error)) error {
 	x.setContent(cache, tag)
-	x.keep = true
 
 	kept, isKept := x.api.bodies.GetIfPresent(x.bodyKey())
 	isKept = isKept && kept.tag == tag // a kept body with another tag is outdated
+	if isKept {
+		return x.sendBody(kept)
+	}
+
+	// Without a body, the 304 repeats the client's ETag, unless the client no longer accepts gzip.
 	has, hasZipped := x.clientHas()
-
-	// The ETag says whether the body is compressed, even in a 304.
-	x.zipped = kept.zipped
-	if !isKept {
-		x.zipped = hasZipped && x.gzip // repeats the client's ETag, unless the client no longer accepts gzip
-	}
-
 	if has {
+		x.zipped = hasZipped && x.gzip
 		x.writeAnswer(http.StatusNotModified, nil)
-		return true, nil
+		return nil
 	}
-	if !isKept {
-		return false, nil
+
+	found, err := find()
+	if err != nil {
+		return err
 	}
-	if err := x.holdMemory(len(kept.body)); err != nil {
-		return false, err
+
+	body := x.encode(found)
+	x.keep(body)
+	return x.sendBody(body)
+}
+
+// send sends a body without keeping it. The tag may be empty.
+func (x *exchange) send(cache policy, tag string, body []byte) error {
+	x.setContent(cache, tag)
+	return x.sendBody(x.encode(body))
+}
+
+// sendHashed sends a body that depends on more than the view, so that no tag of the view can name it. The hash of the body
+// becomes its tag.
+func (x *exchange) sendHashed(cache policy, body []byte) error {
+	return x.send(cache, hashTag(body), body)
+}
+
+func hashTag(body []byte) string {
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:16])
+}
+
+// sendJSON sends v. The tag may be empty.
+func (x *exchange) sendJSON(cache policy, tag string, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return err
 	}
-	x.writeAnswer(http.StatusOK, kept.body)
-	return true, nil
+	return x.send(cache, tag, body)
 }
 
 // setContent sets the cache policy and the tag of the answer, and whether its body may be compressed. A body without a tag is
@@ -125,9 +149,18 @@ func search[T any](x *exchange, searchesTexts bool, query func(ctx context.Conte
 // sizeOfEnvelope estimates the bytes of a body besides its entries.
 const sizeOfEnvelope = 256
 
-// makeBody returns an empty body with room for entries of size bytes. It first takes the memory from the budget that
-// all answers share. Its error is errBusy.
-func (x *exchange) makeBody(size int) ([]byte, error) {
+// makeBody makes a body: appendTo appends content, whose entries have size bytes. Its error is errBusy.
+func makeBody[T any](x *exchange, size int, content T, appendTo func(dst []byte, content T) []byte) ([]byte, error) {
+	body, err := x.newBody(size)
+	if err != nil {
+		return nil, err
+	}
+	return appendTo(body, content), nil
+}
+
+// newBody returns an empty body with room for entries of size bytes. It first takes the memory from the budget that all answers
+// share. Its error is errBusy.
+func (x *exchange) newBody(size int) ([]byte, error) {
 	size += sizeOfEnvelope
 	if err := x.holdMemory(size); err != nil {
 		return nil, err
@@ -144,60 +177,40 @@ func (x *exchange) holdMemory(size int) error {
 	return nil
 }
 
+// encodedBody is a body as it is sent.
+type encodedBody struct {
+	tag    string
+	bytes  []byte
+	zipped bool
+}
+
 const minZipped = 1 << 10 // bytes from which a body is compressed
 
-// send sends a body, compressed if the client accepts that, or a 304 to a client that has it. After sendKnown, it also keeps
-// the body for later requests.
-func (x *exchange) send(body []byte) error {
+// encode compresses a body, if the client accepts that and the body shrinks.
+func (x *exchange) encode(body []byte) encodedBody {
 	if x.gzip && len(body) >= minZipped {
 		zipped := x.api.gzips.compress(body)
-		x.zipped = len(zipped) < len(body)
-		if x.zipped {
-			body = zipped
+		if len(zipped) < len(body) {
+			return encodedBody{x.tag, zipped, true}
 		}
 	}
+	return encodedBody{x.tag, body, false}
+}
 
-	// The body may be smaller or larger than makeBody assumed.
-	if err := x.holdMemory(len(body)); err != nil {
-		return err
-	}
-
-	if x.keep && len(body) <= maxKeptBody {
-		// Path and query are substrings of the request's first line and would retain all of it, so the key gets copies.
-		key := x.bodyKey()
-		key.path = strings.Clone(key.path)
-		key.query = strings.Clone(key.query)
-		x.api.bodies.Set(key, keptBody{tag: x.tag, body: body, zipped: x.zipped})
-	}
-
+// sendBody sends a body, or a 304 to a client that has it.
+func (x *exchange) sendBody(body encodedBody) error {
+	x.zipped = body.zipped // the ETag says so, even in a 304
 	if has, _ := x.clientHas(); has {
 		x.writeAnswer(http.StatusNotModified, nil)
 		return nil
 	}
-	x.writeAnswer(http.StatusOK, body)
-	return nil
-}
 
-// sendHashed sends a body that depends on more than the view, so that no tag of the view can name it. The hash of the body
-// becomes its tag.
-func (x *exchange) sendHashed(cache policy, body []byte) error {
-	x.setContent(cache, hashTag(body))
-	return x.send(body)
-}
-
-func hashTag(body []byte) string {
-	sum := sha256.Sum256(body)
-	return hex.EncodeToString(sum[:16])
-}
-
-// sendJSON sends v. The tag may be empty.
-func (x *exchange) sendJSON(cache policy, tag string, v any) error {
-	body, err := json.Marshal(v)
-	if err != nil {
+	// A kept body holds no memory yet, and a new one may be smaller or larger than newBody assumed.
+	if err := x.holdMemory(len(body.bytes)); err != nil {
 		return err
 	}
-	x.setContent(cache, tag)
-	return x.send(body)
+	x.writeAnswer(http.StatusOK, body.bytes)
+	return nil
 }
 
 // fail sends a failure: to programs as JSON, to people as a page.
@@ -267,11 +280,17 @@ type bodyKey struct {
 
 func (x *exchange) bodyKey() bodyKey { return bodyKey{x.c.Request.URL.Path, x.query(), x.gzip} }
 
-// keptBody is a body that was sent. It is sent again only while the content has the same tag, so nothing has to invalidate it.
-type keptBody struct {
-	tag    string
-	body   []byte
-	zipped bool
+// keep keeps a body. It is sent again only while the content has the same tag, so nothing has to invalidate it.
+func (x *exchange) keep(body encodedBody) {
+	if len(body.bytes) > maxKeptBody {
+		return
+	}
+
+	// Path and query are substrings of the request's first line and would retain all of it, so the key gets copies.
+	key := x.bodyKey()
+	key.path = strings.Clone(key.path)
+	key.query = strings.Clone(key.query)
+	x.api.bodies.Set(key, body)
 }
 
 const (
@@ -280,11 +299,11 @@ const (
 	keptOverhead  = 256       // bytes that the cache needs for a kept body besides its path, query and body, roughly
 )
 
-func newKeptBodies() *otter.Cache[bodyKey, keptBody] {
-	return otter.Must(&otter.Options[bodyKey, keptBody]{
+func newKeptBodies() *otter.Cache[bodyKey, encodedBody] {
+	return otter.Must(&otter.Options[bodyKey, encodedBody]{
 		MaximumWeight: maxKeptBodies,
-		Weigher: func(k bodyKey, b keptBody) uint32 {
-			return uint32(len(k.path) + len(k.query) + len(b.body) + keptOverhead)
+		Weigher: func(k bodyKey, b encodedBody) uint32 {
+			return uint32(len(k.path) + len(k.query) + len(b.bytes) + keptOverhead)
 		},
 		Executor: func(f func()) { f() }, // asynchronous tasks run in the caller's goroutine
 	})

@@ -24,20 +24,13 @@ func serveList(l events.List) handler {
 		}
 
 		// The tag names the content: if the client has this tag, or a body of this tag is kept, no query has to run.
-		if sent, err := x.sendKnown(x.api.listCache, view.ListTag(&q)); sent || err != nil {
-			return err
-		}
-
-		found, err := search(x, searchesTexts(&q), func(ctx context.Context) (readmodel.Page, error) { return view.List(ctx, q) })
-		if err != nil {
-			return err
-		}
-
-		body, err := x.makeBody(sizeOf(found.Rows))
-		if err != nil {
-			return err
-		}
-		return x.send(appendPage(body, found))
+		return x.sendKept(x.api.listCache, view.ListTag(&q), func() ([]byte, error) {
+			found, err := search(x, searchesTexts(&q), func(ctx context.Context) (readmodel.Page, error) { return view.List(ctx, q) })
+			if err != nil {
+				return nil, err
+			}
+			return makeBody(x, sizeOf(found.Rows), found, appendPage)
+		})
 	}
 }
 
@@ -55,21 +48,15 @@ func serveCheck(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	if sent, err := x.sendKnown(checkCache, view.CheckTag()); sent || err != nil {
-		return err
-	}
 
 	searchesTexts := q.ID == ""
-	found, err := search(x, searchesTexts, func(ctx context.Context) (readmodel.CheckResult, error) { return view.Check(ctx, q) })
-	if err != nil {
-		return err
-	}
-
-	body, err := x.makeBody(sizeOfCheck(found))
-	if err != nil {
-		return err
-	}
-	return x.send(appendCheck(append(body, '{'), found))
+	return x.sendKept(checkCache, view.CheckTag(), func() ([]byte, error) {
+		found, err := search(x, searchesTexts, func(ctx context.Context) (readmodel.CheckResult, error) { return view.Check(ctx, q) })
+		if err != nil {
+			return nil, err
+		}
+		return makeBody(x, sizeOfCheck(found), found, appendCheck)
+	})
 }
 
 // batchResult is one id of a batch.
@@ -90,26 +77,20 @@ func serveBatch(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	if sent, err := x.sendKnown(policy{control: "private, max-age=10"}, view.CheckTag()); sent || err != nil {
-		return err
-	}
 
-	// All results are from one view.
-	size := 0
-	for i := range batch {
-		b := &batch[i]
-		b.found, err = view.Check(x.c.Request.Context(), readmodel.CheckQuery{ID: b.id})
-		if err != nil {
-			return err
+	cache := policy{control: "private, max-age=10"}
+	return x.sendKept(cache, view.CheckTag(), func() ([]byte, error) {
+		size := 0
+		for i := range batch {
+			b := &batch[i]
+			b.found, err = view.Check(x.c.Request.Context(), readmodel.CheckQuery{ID: b.id})
+			if err != nil {
+				return nil, err
+			}
+			size += sizeOfCheck(b.found) + sizeOfEnvelope
 		}
-		size += sizeOfCheck(b.found) + sizeOfEnvelope
-	}
-
-	body, err := x.makeBody(size)
-	if err != nil {
-		return err
-	}
-	return x.send(appendBatch(body, batch))
+		return makeBody(x, size, batch, appendBatch)
+	})
 }
 
 // parseBatch reads the query string of a batch: chat ids or references to them, separated by commas, none twice. It is a pure
@@ -182,10 +163,7 @@ func serveRange(x *exchange) error {
 	// The length of a range must not tell how many entries it has, so nothing on its way may compress it.
 	x.media = plainText
 	cache := policy{control: "public, s-maxage=30, no-transform", cdn: x.api.listCache.cdn, asIs: true}
-	if sent, err := x.sendKnown(cache, view.Ranges().Tag(bucket)); sent || err != nil {
-		return err
-	}
-	return x.send(view.Ranges().Append(nil, bucket))
+	return x.sendKept(cache, view.Ranges().Tag(bucket), func() ([]byte, error) { return view.Ranges().Append(nil, bucket), nil })
 }
 
 // parseBucket reads the prefix of a range: three hexadecimal digits. So that each range has one address in caches, it refuses

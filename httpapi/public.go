@@ -65,7 +65,7 @@ type Public struct {
 
 	// How answers are cached and sent.
 	listCache policy
-	bodies    *otter.Cache[bodyKey, keptBody]
+	bodies    *otter.Cache[bodyKey, encodedBody]
 	gzips     gzips
 	preflight gin.HandlerFunc
 

@@ -53,13 +53,13 @@ func serveRanked(x *exchange) error {
 		return err
 	}
 
-	body, err := x.makeBody(sizeOfRanked(&found))
+	body, err := makeBody(x, sizeOfRanked(&found), &found, appendRanked)
 	if err != nil {
 		return err
 	}
 
 	x.c.Header(indexHeader, strconv.FormatUint(found.Sequence, 10))
-	return x.sendHashed(checkCache, appendRanked(body, &found))
+	return x.sendHashed(checkCache, body)
 }
 
 // serveSearchPage serves GET /szukaj. Without words it shows an empty form, and needs no index.
@@ -79,13 +79,8 @@ func serveSearchPage(x *exchange) error {
 		return err
 	}
 
-	body, err := x.makeBody(sizeOfRanked(&found))
-	if err != nil {
-		return err
-	}
-
 	x.page = unindexedPage
-	body, err = x.api.site.Append(body, site.SearchPage{Query: q, Found: found, AsOf: staleSince(x.asOf)})
+	body, err := x.makePage(sizeOfRanked(&found), site.SearchPage{Query: q, Found: found, AsOf: staleSince(x.asOf)})
 	if err != nil {
 		return err
 	}

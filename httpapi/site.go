@@ -90,15 +90,13 @@ func serveListPage(l events.List) handler {
 		}
 
 		x.page = unindexedPage
-		if sent, err := x.sendKnown(x.api.listCache, x.pageTag(view.ListTag(&q))); sent || err != nil {
-			return err
-		}
-
-		found, err := search(x, searchesTexts(&q), func(ctx context.Context) (readmodel.Page, error) { return view.List(ctx, q) })
-		if err != nil {
-			return err
-		}
-		return x.sendPage(sizeOf(found.Rows), site.ListPage{Query: q, Found: found, AsOf: staleSince(x.asOf)})
+		return x.sendKept(x.api.listCache, x.pageTag(view.ListTag(&q)), func() ([]byte, error) {
+			found, err := search(x, searchesTexts(&q), func(ctx context.Context) (readmodel.Page, error) { return view.List(ctx, q) })
+			if err != nil {
+				return nil, err
+			}
+			return x.makePage(sizeOf(found.Rows), site.ListPage{Query: q, Found: found, AsOf: staleSince(x.asOf)})
+		})
 	}
 }
 
@@ -125,12 +123,9 @@ func serveEntryPage(l events.List) handler {
 		}
 
 		x.page = unindexedPage
-		if sent, err := x.sendKnown(checkCache, x.pageTag(row.EntryTag())); sent || err != nil {
-			return err
-		}
-
-		page := site.EntryPage{Row: row, AsOf: staleSince(x.asOf)}
-		return x.sendPage(len(row.JSON()), page)
+		return x.sendKept(checkCache, x.pageTag(row.EntryTag()), func() ([]byte, error) {
+			return x.makePage(len(row.JSON()), site.EntryPage{Row: row, AsOf: staleSince(x.asOf)})
+		})
 	}
 }
 
@@ -154,38 +149,32 @@ func serveCheckPage(x *exchange) error {
 		x.page = unindexedPage
 		tag += "-" + strconv.FormatInt(asOfMinute.Unix(), 36)
 	}
-	if sent, err := x.sendKnown(checkCache, x.pageTag(tag)); sent || err != nil {
-		return err
-	}
 
-	var page site.CheckPage
-	if !asked.isEmpty() {
-		page, err = checkPerson(x, asked)
-		if err != nil {
-			return err
+	return x.sendKept(checkCache, x.pageTag(tag), func() ([]byte, error) {
+		var page site.CheckPage
+		if !asked.isEmpty() {
+			page, err = checkPerson(x, asked)
+			if err != nil {
+				return nil, err
+			}
 		}
-	}
 
-	page.Looked = asOfMinute
-	page.AsOf = staleSince(x.asOf) // zero unless the data is old
-	for i, l := range events.Lists() {
-		page.Entries[i] = view.NumEntries(l)
-	}
-	return x.sendPage(sizeOfCheck(page.Found), page)
+		page.Looked = asOfMinute
+		page.AsOf = staleSince(x.asOf) // zero unless the data is old
+		for i, l := range events.Lists() {
+			page.Entries[i] = view.NumEntries(l)
+		}
+		return x.makePage(sizeOfCheck(page.Found), page)
+	})
 }
 
-// sendPage sends a page whose entries have size bytes together.
-func (x *exchange) sendPage(size int, page site.Content) error {
-	body, err := x.makeBody(size)
+// makePage is makeBody for a page.
+func (x *exchange) makePage(size int, page site.Content) ([]byte, error) {
+	body, err := x.newBody(size)
 	if err != nil {
-		return err
+		return nil, err
 	}
-
-	body, err = x.api.site.Append(body, page)
-	if err != nil {
-		return err
-	}
-	return x.send(body)
+	return x.api.site.Append(body, page)
 }
 
 // checkPerson returns a page with the verdict on a person, and with the result of the API's check of the same person.
