@@ -54,9 +54,9 @@ func (p *Public) serve(route string, limit *rateLimit, h handler) gin.HandlerFun
 // query returns the query string as sent.
 func (x *exchange) query() string { return x.c.Request.URL.RawQuery }
 
-// sendKept sends the content that tag names. It calls find, which makes the body, only if no body with this tag is kept and the
+// sendKept sends the content that tag names. It calls makeBody only if no body with this tag is kept and the
 // client does not have the content. The body is then kept for the next request with the same address.
-func (x *exchange) sendKept(cache policy, tag string, find func() ([]byte, error)) error {
+func (x *exchange) sendKept(cache policy, tag string, makeBody func() ([]byte, error)) error {
 	x.setContent(cache, tag)
 
 	kept, isKept := x.api.bodies.GetIfPresent(x.bodyKey())
@@ -73,12 +73,12 @@ func (x *exchange) sendKept(cache policy, tag string, find func() ([]byte, error
 		return nil
 	}
 
-	found, err := find()
+	made, err := makeBody()
 	if err != nil {
 		return err
 	}
 
-	body := x.encode(found)
+	body := x.encode(made)
 	x.keep(body)
 	return x.sendBody(body)
 }
