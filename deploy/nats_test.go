@@ -14,6 +14,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
+
+	"example.org/registry/cmd/registry/registrytest"
 )
 
 // cluster is one node with the accounts of nats/.
