@@ -238,6 +238,7 @@ func failurePage(x *exchange, f *failure) []byte {
 	// The form shows again what the visitor has typed: the refused parameter, else the text, else the id.
 	param := cmp.Or(f.param, "search")
 	asked := cmp.Or(x.c.Query(param), x.c.Query("id"))
+
 	body, err := x.api.site.Append(nil, site.Failed{
 		Status: f.status,
 		Text:   f.text,

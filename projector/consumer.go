@@ -40,6 +40,7 @@ type consumer struct {
 func (s *source) consume(ctx context.Context, from uint64) (*consumer, error) {
 	ctx, cancel := context.WithTimeout(ctx, stream.RequestTimeout)
 	defer cancel()
+
 	handle, err := s.JS.CreateConsumer(ctx, s.Name, jetstream.ConsumerConfig{
 		Description:   "registry projector",
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: from,

@@ -155,6 +155,7 @@ func (p *Projector) readDeliveries(ctx context.Context, consumer *consumer) erro
 	defer poll.Stop()
 	save := time.NewTicker(p.cfg.pace.saveEvery)
 	defer save.Stop()
+
 	for {
 		// End the rereading or the catch-up if the checkpoint has come to its end.
 		if err := p.reachEnds(ctx); err != nil {

@@ -75,6 +75,7 @@ func (p *Projector) Replace(ctx context.Context, fresh *Projector, swap func() e
 		if err := p.CheckRebuild(); err != nil {
 			return err
 		}
+
 		swapped, err := trySwap(p, fresh, swap)
 		if swapped || err != nil {
 			return err
@@ -113,6 +114,7 @@ func trySwap(old, fresh *Projector, swap func() error) (swapped bool, err error)
 func checkKnown(store Store, model *readmodel.Model) error {
 	missing := 0
 	example := "" // the first subject that the model lacks
+
 	err := store.Each(nil, func(state snapshots.State) error {
 		e, err := events.Decode(state.Line)
 		if err != nil {
@@ -124,6 +126,7 @@ func checkKnown(store Store, model *readmodel.Model) error {
 		}
 		return nil
 	})
+
 	if err == nil && missing > 0 {
 		return fmt.Errorf("%w: %d, such as the state of %s", ErrKnowsMore, missing, example)
 	}

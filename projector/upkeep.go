@@ -59,11 +59,13 @@ func (u *upkeep) findRemovals(purgedUpTo uint64) {
 		if state.Sequence <= purgedUpTo || !mayBeRemoval {
 			return nil
 		}
+
 		if e, err := events.Decode(state.Line); err == nil && e.Type.Removes() {
 			u.purges[e.Data.Subject()] = state.Sequence
 		}
 		return nil
 	})
+
 	u.isActive = err == nil // else run tries again
 	if err != nil {
 		u.cfg.Logger.Warn("removals cannot be looked for in the store; trying again", "error", err)

@@ -101,6 +101,7 @@ func (v *View) List(ctx context.Context, q ListQuery) (p Page, err error) {
 	if found != nil {
 		counts = l.countRows(found)
 	}
+
 	p.Totals = counts.sumByStatus(q.Proofs)
 	p.Total = p.Totals[q.Status]
 	p.Rows = l.page(found, p.Total, &q)

@@ -276,6 +276,7 @@ func (b *Bucket) removeOrphans(ctx context.Context) error {
 		if slices.ContainsFunc(all, func(o Object) bool { return chunkPrefix+o.info.NUID == subject }) {
 			continue
 		}
+
 		last, err := b.stream.LastMessage(ctx, subject)
 		isGone := errors.Is(err, jetstream.ErrMsgNotFound)
 		isRecent := err == nil && time.Since(last.Time) < orphanAge // perhaps of a Put in progress
@@ -285,6 +286,7 @@ func (b *Bucket) removeOrphans(ctx context.Context) error {
 		if err != nil { // the age is unknown, so the chunks may be of a Put in progress
 			return err
 		}
+
 		if err := b.purgeSubject(ctx, subject); err != nil {
 			return err
 		}

@@ -76,6 +76,7 @@ func ReadLines(r io.Reader, limit int, visit func(number int, text []byte, err e
 		} else if text = bytes.TrimSpace(text); len(text) > 0 {
 			visitErr = visit(number, text, nil)
 		}
+
 		if visitErr != nil {
 			return visitErr
 		}

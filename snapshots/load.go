@@ -65,6 +65,7 @@ func loadStates(ctx context.Context, cursor *bolt.Cursor, model *readmodel.Model
 			defer close(loaded)
 			model.Load(previous, checkpoint)
 		}()
+
 		decoded, err := decodeBatch(batch)
 		<-loaded
 		if err := errors.Join(err, ctx.Err()); err != nil {
