@@ -41,7 +41,7 @@ type Component struct {
 type status struct {
 	ctx     context.Context // of the calls
 	probes  []*probe
-	running chan struct{} // has an element during a round
+	running chan struct{} // has an element during a round: a lock for which the clock of a synctest goes on
 	last    *Status       // nil before the first round; only for the one whose element is in running
 }
 

@@ -48,11 +48,12 @@ var lineEndings = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 // HTML returns the HTML of a valid reason. If the HTML is too long, or would take too much work, HTML returns
 // the reason as escaped text, markup included. The result depends on the reason alone.
 func (r *Renderer) HTML(reason string) string {
+	maxHTML := maxGrowth*len(reason) + extraHTML // Plain may make the reason longer
 	reason = Plain(reason)
 	if isParagraph(reason) { // goldmark takes four times as long
 		return "<p>" + reason + "</p>\n"
 	}
-	return r.renderMarkdown(reason)
+	return r.renderMarkdown(reason, maxHTML)
 }
 
 // isParagraph reports whether a reason has no markup: it is one line that begins with a letter, and has only
@@ -64,8 +65,8 @@ func isParagraph(reason string) bool {
 	return unicode.IsLetter(first) && !hasMarkup
 }
 
-// renderMarkdown returns the HTML of a reason that has been made plain.
-func (r *Renderer) renderMarkdown(reason string) string {
+// renderMarkdown returns the HTML of a reason that has been made plain, or its escaped text beyond maxHTML bytes.
+func (r *Renderer) renderMarkdown(reason string, maxHTML int) string {
 	reason = lineEndings.Replace(reason)
 	if isCostly(reason) {
 		return escapeText(reason)
@@ -74,7 +75,7 @@ func (r *Renderer) renderMarkdown(reason string) string {
 	// Without the trailing line feed the x of ~~~x is lost. The output is in memory, so there is no error.
 	var html strings.Builder
 	_ = r.md.Convert([]byte(reason+"\n"), &html)
-	if html.Len() > maxGrowth*len(reason)+extraHTML {
+	if html.Len() > maxHTML {
 		return escapeText(reason)
 	}
 

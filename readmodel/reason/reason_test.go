@@ -142,7 +142,7 @@ type failer interface{ Fatalf(string, ...any) }
 
 func checkPromises(t failer, r *Renderer, reason string) {
 	out := r.HTML(reason)
-	if want := r.renderMarkdown(Plain(reason)); out != want {
+	if want := r.renderMarkdown(Plain(reason), maxHTML); out != want {
 		t.Fatalf("%q gave %q, want %q as of any reason", reason, out, want)
 	}
 	if shown := lettersOf(Text(out)); !explains(Plain(reason), shown) {
@@ -311,6 +311,12 @@ func TestBoundOfHTML(t *testing.T) {
 	}
 	if out := r.HTML(strings.Repeat("http://a.b ", events.MaxReason/11)); strings.Contains(out, "<a") {
 		t.Error("too many links are not shown as text")
+	}
+
+	// NFC makes six bytes of the three of U+0958.
+	growing := strings.Repeat(`"`, 16_000) + strings.Repeat("\u0958", 1_333)
+	if n, most := len(r.HTML(growing)), maxGrowth*len(growing)+extraHTML; n > most {
+		t.Errorf("%d bytes of HTML, at most %d", n, most)
 	}
 }
 
